@@ -57,6 +57,9 @@ typedef struct curve {
     WK_ARRAY(double) x, y, below, above;
 } curve;
 
+// What captions say where a method has several runs.
+#define OVER_SEEDS " Lines are means over seeds, shades their s.d."
+
 #define PRINT(d, ...) wk_report_printf((d)->memory, __VA_ARGS__)
 
 // A colour and line style for a method, the same in every figure.
@@ -165,6 +168,7 @@ static wk_status draw_improvements(drawing *d, wk_error *err)
                                d->caption, end - first);
         for (size_t i = first; i < end; i++) {
             const wk_improvement *p = &items[i];
+            if (p->min_runs < 2) continue; // no interval: the table has the number
             if (best && strcmp(p->x, best->method) != 0 && strcmp(p->y, best->method) != 0)
                 continue;
             const wk_plot_bar bar = {PRINT(d, "%s over %s", p->x, p->y), p->estimate.value,
@@ -182,12 +186,13 @@ static wk_status draw_improvements(drawing *d, wk_error *err)
 }
 
 // One method's scores over the agent steps, from rows [first, end): those with a step above the
-// last one, smallest first.
-static void add_learning_curve(drawing *d, size_t first, size_t end)
+// last one, smallest first. Whether several runs have one.
+static bool add_learning_curve(drawing *d, size_t first, size_t end)
 {
     const wk_report_row *rows = d->data->scores->items.items;
     const wk_paper_row *published = wk_paper_find(d->data->paper, &rows[first].key);
     double *values = wk_report_alloc(d->memory, end - first, sizeof *values);
+    bool several = false;
     curve c = {0};
     for (uint64_t step = 0, from = 0; values && step != UINT64_MAX; from = step + 1) {
         size_t seeds = 0;
@@ -198,9 +203,11 @@ static void add_learning_curve(drawing *d, size_t first, size_t end)
         for (size_t i = first; i < end; i++)
             if (rows[i].curve && rows[i].result->step == step) values[seeds++] = rows[i].value;
         add_mean(d, &c, (double)step, values, seeds);
+        several |= seeds > 1;
     }
     add_series(d, rows[first].key.names[WK_FIELD_CURRICULUM], &c,
                published ? &published->mean : NULL);
+    return several;
 }
 
 // Scores over snapshots, one figure for each metric, domain, case, task and exploration that has
@@ -210,18 +217,18 @@ static wk_status draw_curves(drawing *d, wk_error *err)
     const wk_report_rows *scores = d->data->scores;
     for (size_t first = 0, end; first < scores->items.count; first = end) {
         const wk_report_row *sample = NULL;
-        bool several = false, level = false;
+        bool moves = false, several = false, level = false;
         end = wk_rows_end(scores, first, WK_ROW_FIELDS);
         for (size_t i = first; i < end; i++) {
             const wk_report_row *row = &scores->items.items[i];
             if (!row->curve) continue;
-            several |= sample && sample->result->step != row->result->step;
+            moves |= sample && sample->result->step != row->result->step;
             if (!sample) sample = row;
         }
-        if (!several) continue;
+        if (!moves) continue;
         for (size_t from = first, to; from < end; from = to) {
             to = wk_rows_end(scores, from, WK_FIELDS);
-            add_learning_curve(d, from, to);
+            several |= add_learning_curve(d, from, to);
         }
         for (size_t k = 0; k < d->series.count; k++)
             level |= d->series.items[k].level != NULL;
@@ -237,9 +244,9 @@ static wk_status draw_curves(drawing *d, wk_error *err)
                         n[WK_FIELD_TASK], *variant ? "-" : "", variant, n[WK_FIELD_EXPLORATION]);
         d->caption = PRINT(d,
                            "%s of the policies from snapshots of the world model, each of %llu "
-                           "episode%s: mean and s.d. over seeds.%s",
+                           "episode%s.%s%s",
                            metric, (unsigned long long)sample->result->episodes,
-                           wk_plural(sample->result->episodes),
+                           wk_plural(sample->result->episodes), several ? OVER_SEEDS : "",
                            level ? " Dashed: the paper's mean at the end of its runs." : "");
         d->x_label = "agent steps of the world model's data";
         d->y_label = cvar ? "CVaR 0.1" : "average score";
@@ -305,6 +312,7 @@ static wk_status draw_signal(drawing *d, size_t first, size_t end, double last, 
     enum { SLICES = 60 };
     wk_report_run *const *runs = d->data->runs->items.items;
     const wk_report_run *run = runs[first];
+    bool several = false;
     double *values = wk_report_alloc(d->memory, end - first, sizeof *values);
     for (size_t from = first, to; from < end && values; from = to) {
         curve c = {0};
@@ -319,6 +327,7 @@ static wk_status draw_signal(drawing *d, size_t first, size_t end, double last, 
                 if (!isnan(value)) values[count++] = value;
             }
             add_mean(d, &c, (s + 0.5) * last / SLICES, values, count);
+            several |= count > 1;
         }
         add_series(d, runs[from]->method, &c, NULL);
     }
@@ -329,9 +338,10 @@ static wk_status draw_signal(drawing *d, size_t first, size_t end, double last, 
          known = wk_domain_find(run->domain, &domain, NULL) == WK_OK;
     for (int k = 0; known && !chosen && k < domain->n_indicators; k++)
         if (strcmp(domain->indicators[k].name, name) == 0) help = domain->indicators[k].help;
-    if (chosen && known && atoi(name) < domain->n_params)
+    if (chosen && known && atoi(name) < domain->n_params) {
         label = domain->params[atoi(name)].name;
-    else if (chosen)
+        help = domain->params[atoi(name)].help;
+    } else if (chosen)
         label = PRINT(d, "parameter %s", name);
     bool explained = *help && strcmp(help, label) != 0;
     d->section = chosen ? WK_FIGURES_CHOICES : WK_FIGURES_INDICATORS;
@@ -339,11 +349,10 @@ static wk_status draw_signal(drawing *d, size_t first, size_t end, double last, 
                      run->domain, run->exploration);
     d->name = PRINT(d, "%s-%s-%s-%s", chosen ? "chosen" : "collected", run->domain,
                     run->exploration, label);
-    d->caption = PRINT(d,
-                       "Mean %s of the episodes %s%s%s%s. Lines are means over seeds, shades their "
-                       "s.d.",
-                       label, chosen ? "begun" : "collected", explained ? " (" : "", help,
-                       explained ? ")" : "");
+    d->caption = PRINT(d, "What the %s: %s%s%s%s. Means over the episodes %s.%s",
+                       chosen ? "curriculum chose" : "agent did", label, explained ? " (" : "",
+                       explained ? help : "", explained ? ")" : "", chosen ? "begun" : "collected",
+                       several ? OVER_SEEDS : "");
     d->x_label = "agent steps";
     d->y_label = label;
     return finish(d, LINES, err);
@@ -459,7 +468,7 @@ static wk_status draw_errors(drawing *d, wk_error *err)
         end = wk_rows_end(errors, first, WK_ROW_FIELDS);
         for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
             const char *what = wk_error_statistic_name(shown[k]);
-            bool correlation = shown[k] == WK_ERROR_CORRELATION;
+            bool correlation = shown[k] == WK_ERROR_CORRELATION, several = false;
             for (size_t from = first, to; from < end; from = to) {
                 double mean, sd;
                 const char *method = errors->items.items[from].run->method;
@@ -468,6 +477,7 @@ static wk_status draw_errors(drawing *d, wk_error *err)
                 const wk_plot_bar bar = {method, mean, seeds > 1 ? mean - sd : NAN,
                                          seeds > 1 ? mean + sd : NAN, style_of(d, method)};
                 if (!isnan(mean)) wk_report_push(d->memory, &d->bars, bar);
+                several |= seeds > 1;
             }
             d->section = WK_FIGURES_ERRORS;
             d->title = PRINT(d, "%s%s: %s, %s, policy %s",
@@ -475,13 +485,16 @@ static wk_status draw_errors(drawing *d, wk_error *err)
                              row->run->domain, row->run->exploration, row->result->policy);
             d->name = PRINT(d, "model-error-%s-%s-%s-%s", what, row->run->domain,
                             row->run->exploration, row->result->policy);
-            d->caption = PRINT(d,
-                               correlation ? "How well the ensemble's estimate ranks the "
-                                             "environments by their error (%s); intervals are the "
-                                             "s.d. over seeds."
-                                           : "Image prediction error, %s; intervals are the s.d. "
-                                             "over seeds.",
-                               what);
+            d->caption =
+                PRINT(d, "%s%s.%s",
+                      correlation ? "How well the ensemble's estimate ranks the "
+                                    "environments by their error: 1 is as they are, 0 by "
+                                    "chance"
+                                  : "Squared error of the images predicted one step ahead, ",
+                      correlation                 ? ""
+                      : shown[k] == WK_ERROR_MEAN ? "mean over the environments"
+                                                  : "mean of the worst tenth of them",
+                      several ? " Intervals are the s.d. over seeds." : "");
             d->x_label = PRINT(d, "%s%s", what,
                                correlation ? " of estimate and error" : " of the squared error");
             WK_TRY(finish(d, BARS, err));
