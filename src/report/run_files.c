@@ -1,6 +1,6 @@
 // The files of one run that hold results, as rows: evaluations, model errors, benchmarks; and the
 // log of training.
-#include "base/document.h"
+#include "base/json.h"
 #include "log/metrics.h"
 #include "report/runs.h"
 

@@ -1,5 +1,6 @@
 // Figures of runs: estimates against errors, read for every environment and drawn once for each
 // policy; losses, a line for each run.
+#include "base/json.h"
 #include "plot/parts.h"
 #include "report/score_fixture.h"
 
