@@ -57,6 +57,9 @@ typedef struct curve {
     WK_ARRAY(double) x, y, below, above;
 } curve;
 
+// What captions say where a method has several runs.
+#define OVER_SEEDS " Lines are means over seeds, shades their s.d."
+
 #define PRINT(d, ...) wk_report_printf((d)->memory, __VA_ARGS__)
 
 // A colour and line style for a method, the same in every figure.
@@ -165,6 +168,7 @@ static wk_status draw_improvements(drawing *d, wk_error *err)
                                d->caption, end - first);
         for (size_t i = first; i < end; i++) {
             const wk_improvement *p = &items[i];
+            if (p->min_runs < 2) continue; // no interval: the table has the number
             if (best && strcmp(p->x, best->method) != 0 && strcmp(p->y, best->method) != 0)
                 continue;
             const wk_plot_bar bar = {PRINT(d, "%s over %s", p->x, p->y), p->estimate.value,
@@ -182,12 +186,13 @@ static wk_status draw_improvements(drawing *d, wk_error *err)
 }
 
 // One method's scores over the agent steps, from rows [first, end): those with a step above the
-// last one, smallest first.
-static void add_learning_curve(drawing *d, size_t first, size_t end)
+// last one, smallest first. Whether several runs have one.
+static bool add_learning_curve(drawing *d, size_t first, size_t end)
 {
     const wk_report_row *rows = d->data->scores->items.items;
     const wk_paper_row *published = wk_paper_find(d->data->paper, &rows[first].key);
     double *values = wk_report_alloc(d->memory, end - first, sizeof *values);
+    bool several = false;
     curve c = {0};
     for (uint64_t step = 0, from = 0; values && step != UINT64_MAX; from = step + 1) {
         size_t seeds = 0;
@@ -198,9 +203,11 @@ static void add_learning_curve(drawing *d, size_t first, size_t end)
         for (size_t i = first; i < end; i++)
             if (rows[i].curve && rows[i].result->step == step) values[seeds++] = rows[i].value;
         add_mean(d, &c, (double)step, values, seeds);
+        several |= seeds > 1;
     }
     add_series(d, rows[first].key.names[WK_FIELD_CURRICULUM], &c,
                published ? &published->mean : NULL);
+    return several;
 }
 
 // Scores over snapshots, one figure for each metric, domain, case, task and exploration that has
@@ -210,18 +217,18 @@ static wk_status draw_curves(drawing *d, wk_error *err)
     const wk_report_rows *scores = d->data->scores;
     for (size_t first = 0, end; first < scores->items.count; first = end) {
         const wk_report_row *sample = NULL;
-        bool several = false, level = false;
+        bool moves = false, several = false, level = false;
         end = wk_rows_end(scores, first, WK_ROW_FIELDS);
         for (size_t i = first; i < end; i++) {
             const wk_report_row *row = &scores->items.items[i];
             if (!row->curve) continue;
-            several |= sample && sample->result->step != row->result->step;
+            moves |= sample && sample->result->step != row->result->step;
             if (!sample) sample = row;
         }
-        if (!several) continue;
+        if (!moves) continue;
         for (size_t from = first, to; from < end; from = to) {
             to = wk_rows_end(scores, from, WK_FIELDS);
-            add_learning_curve(d, from, to);
+            several |= add_learning_curve(d, from, to);
         }
         for (size_t k = 0; k < d->series.count; k++)
             level |= d->series.items[k].level != NULL;
@@ -237,9 +244,9 @@ static wk_status draw_curves(drawing *d, wk_error *err)
                         n[WK_FIELD_TASK], *variant ? "-" : "", variant, n[WK_FIELD_EXPLORATION]);
         d->caption = PRINT(d,
                            "%s of the policies from snapshots of the world model, each of %llu "
-                           "episode%s: mean and s.d. over seeds.%s",
+                           "episode%s.%s%s",
                            metric, (unsigned long long)sample->result->episodes,
-                           wk_plural(sample->result->episodes),
+                           wk_plural(sample->result->episodes), several ? OVER_SEEDS : "",
                            level ? " Dashed: the paper's mean at the end of its runs." : "");
         d->x_label = "agent steps of the world model's data";
         d->y_label = cvar ? "CVaR 0.1" : "average score";
@@ -305,6 +312,7 @@ static wk_status draw_signal(drawing *d, size_t first, size_t end, double last, 
     enum { SLICES = 60 };
     wk_report_run *const *runs = d->data->runs->items.items;
     const wk_report_run *run = runs[first];
+    bool several = false;
     double *values = wk_report_alloc(d->memory, end - first, sizeof *values);
     for (size_t from = first, to; from < end && values; from = to) {
         curve c = {0};
@@ -319,6 +327,7 @@ static wk_status draw_signal(drawing *d, size_t first, size_t end, double last, 
                 if (!isnan(value)) values[count++] = value;
             }
             add_mean(d, &c, (s + 0.5) * last / SLICES, values, count);
+            several |= count > 1;
         }
         add_series(d, runs[from]->method, &c, NULL);
     }
@@ -329,9 +338,10 @@ static wk_status draw_signal(drawing *d, size_t first, size_t end, double last, 
          known = wk_domain_find(run->domain, &domain, NULL) == WK_OK;
     for (int k = 0; known && !chosen && k < domain->n_indicators; k++)
         if (strcmp(domain->indicators[k].name, name) == 0) help = domain->indicators[k].help;
-    if (chosen && known && atoi(name) < domain->n_params)
+    if (chosen && known && atoi(name) < domain->n_params) {
         label = domain->params[atoi(name)].name;
-    else if (chosen)
+        help = domain->params[atoi(name)].help;
+    } else if (chosen)
         label = PRINT(d, "parameter %s", name);
     bool explained = *help && strcmp(help, label) != 0;
     d->section = chosen ? WK_FIGURES_CHOICES : WK_FIGURES_INDICATORS;
@@ -339,13 +349,80 @@ static wk_status draw_signal(drawing *d, size_t first, size_t end, double last, 
                      run->domain, run->exploration);
     d->name = PRINT(d, "%s-%s-%s-%s", chosen ? "chosen" : "collected", run->domain,
                     run->exploration, label);
-    d->caption = PRINT(d,
-                       "Mean %s of the episodes %s%s%s%s. Lines are means over seeds, shades their "
-                       "s.d.",
-                       label, chosen ? "begun" : "collected", explained ? " (" : "", help,
-                       explained ? ")" : "");
+    d->caption = PRINT(d, "What the %s: %s%s%s%s. Means over the episodes %s.%s",
+                       chosen ? "curriculum chose" : "agent did", label, explained ? " (" : "",
+                       explained ? help : "", explained ? ")" : "", chosen ? "begun" : "collected",
+                       several ? OVER_SEEDS : "");
     d->x_label = "agent steps";
     d->y_label = label;
+    return finish(d, LINES, err);
+}
+
+// A line for each of the runs [first, end) that has the loss. Many points are averaged over
+// stretches of equally many.
+static wk_status draw_loss(drawing *d, size_t first, size_t end, const char *name, wk_error *err)
+{
+    enum { POINTS_MAX = 150 };
+    // With '_' at the end the name of a policy follows.
+    static const struct {
+        const char *name, *title, *caption;
+    } kinds[] = {
+        {"model_loss", "Loss of the world model", "The sum of the losses of its parts"},
+        {"image_loss", "Image loss",
+         "Half the squared error of the reconstructed images, summed over the pixels"},
+        {"vector_loss", "Vector loss",
+         "Half the squared error of the reconstructed vectors, summed over their numbers"},
+        {"kl_loss", "KL loss",
+         "How far the latent state that the world model predicts is from the one it infers once it "
+         "sees the observation"},
+        {"discount_loss", "Discount loss", "How badly ends of episodes are predicted"},
+        {"ensemble_loss", "Ensemble loss",
+         "How badly the members of the ensemble predict the next latent state"},
+        {"reward_loss_", "Reward loss", "How badly the rewards of the task are predicted"},
+        {"actor_loss_", "Actor loss",
+         "The policy's loss: less the imagined returns, and less its entropy, weighted"},
+        {"critic_loss_", "Critic loss",
+         "How far the critic's values are from the imagined returns"},
+        {"actor_ent_", "Entropy of the policy",
+         "How random its actions are; it falls as the policy settles"},
+    };
+    enum { KINDS = sizeof kinds / sizeof *kinds, HEADS = KINDS - 4, POLICIES = KINDS - 3 };
+    wk_report_run *const *runs = d->data->runs->items.items;
+    int k = 0;
+    while (k < KINDS && (strncmp(name, kinds[k].name, strlen(kinds[k].name)) != 0 ||
+                         (k < HEADS && strcmp(name, kinds[k].name) != 0)))
+        k++;
+    if (k == KINDS) return WK_OK; // of another version
+    const char *method = NULL;    // of the run before
+    for (size_t i = first; i < end; i++) {
+        const wk_run_signal *s = wk_run_find_signal(runs[i], WK_SIGNAL_LOSS, name, strlen(name));
+        size_t count = s ? s->points.count : 0, stride = (count + POINTS_MAX - 1) / POINTS_MAX;
+        curve c = {0};
+        for (size_t from = 0, n; from < count; from += n) {
+            double step = 0, value = 0;
+            n = count - from < stride ? count - from : stride;
+            for (size_t p = from; p < from + n; p++) {
+                step += s->points.items[p].step / (double)n;
+                value += s->points.items[p].value / (double)n;
+            }
+            add_point(d, &c, step, value, 0, 0);
+        }
+        bool named = !method || strcmp(runs[i]->method, method) != 0; // once in the legend
+        if (!count) continue;
+        method = runs[i]->method;
+        add_series(d, method, &c, NULL);
+        if (!named && !d->memory->failed) d->series.items[d->series.count - 1].name = NULL;
+    }
+    const char *policy = name + strlen(kinds[k].name);
+    bool exploring = strcmp(policy, "expl") == 0;
+    d->section = k < POLICIES ? WK_FIGURES_LOSSES_MODEL : WK_FIGURES_LOSSES_POLICIES;
+    d->title =
+        PRINT(d, "%s: %s, %s%s%s", kinds[k].title, runs[first]->domain, runs[first]->exploration,
+              *policy ? ", " : "", exploring ? "exploration" : policy);
+    d->name = PRINT(d, "loss-%s-%s-%s", name, runs[first]->domain, runs[first]->exploration);
+    d->caption = PRINT(d, "%s.", kinds[k].caption);
+    d->x_label = "agent steps";
+    d->y_label = k == KINDS - 1 ? "entropy" : "loss";
     return finish(d, LINES, err);
 }
 
@@ -360,16 +437,20 @@ static wk_status draw_signals(drawing *d, wk_error *err)
         for (size_t i = first; i < end; i++)
             for (size_t k = 0; k < runs[i]->signals.count; k++) {
                 const wk_run_signal *s = &runs[i]->signals.items[k];
-                if (s->points.count) last = fmax(last, s->points.items[s->points.count - 1].step);
+                if (s->points.count && s->kind != WK_SIGNAL_LOSS)
+                    last = fmax(last, s->points.items[s->points.count - 1].step);
             }
-        for (wk_signal_kind kind = WK_SIGNAL_PARAM; kind <= WK_SIGNAL_INDICATOR; kind++)
-            for (size_t i = first; i < end && last > 0; i++)
+        for (wk_signal_kind kind = WK_SIGNAL_PARAM; kind <= WK_SIGNAL_LOSS; kind++)
+            for (size_t i = first; i < end; i++)
                 for (size_t k = 0; k < runs[i]->signals.count; k++) {
                     const wk_run_signal *s = &runs[i]->signals.items[k];
                     bool drawn = s->kind != kind; // or for a run before
                     for (size_t before = first; before < i && !drawn; before++)
                         drawn = wk_run_find_signal(runs[before], kind, s->name, strlen(s->name));
-                    if (!drawn) WK_TRY(draw_signal(d, first, end, last, kind, s->name, err));
+                    if (!drawn && kind == WK_SIGNAL_LOSS)
+                        WK_TRY(draw_loss(d, first, end, s->name, err));
+                    else if (!drawn && last > 0)
+                        WK_TRY(draw_signal(d, first, end, last, kind, s->name, err));
                 }
     }
     return WK_OK;
@@ -387,7 +468,7 @@ static wk_status draw_errors(drawing *d, wk_error *err)
         end = wk_rows_end(errors, first, WK_ROW_FIELDS);
         for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
             const char *what = wk_error_statistic_name(shown[k]);
-            bool correlation = shown[k] == WK_ERROR_CORRELATION;
+            bool correlation = shown[k] == WK_ERROR_CORRELATION, several = false;
             for (size_t from = first, to; from < end; from = to) {
                 double mean, sd;
                 const char *method = errors->items.items[from].run->method;
@@ -396,6 +477,7 @@ static wk_status draw_errors(drawing *d, wk_error *err)
                 const wk_plot_bar bar = {method, mean, seeds > 1 ? mean - sd : NAN,
                                          seeds > 1 ? mean + sd : NAN, style_of(d, method)};
                 if (!isnan(mean)) wk_report_push(d->memory, &d->bars, bar);
+                several |= seeds > 1;
             }
             d->section = WK_FIGURES_ERRORS;
             d->title = PRINT(d, "%s%s: %s, %s, policy %s",
@@ -403,13 +485,16 @@ static wk_status draw_errors(drawing *d, wk_error *err)
                              row->run->domain, row->run->exploration, row->result->policy);
             d->name = PRINT(d, "model-error-%s-%s-%s-%s", what, row->run->domain,
                             row->run->exploration, row->result->policy);
-            d->caption = PRINT(d,
-                               correlation ? "How well the ensemble's estimate ranks the "
-                                             "environments by their error (%s); intervals are the "
-                                             "s.d. over seeds."
-                                           : "Image prediction error, %s; intervals are the s.d. "
-                                             "over seeds.",
-                               what);
+            d->caption =
+                PRINT(d, "%s%s.%s",
+                      correlation ? "How well the ensemble's estimate ranks the "
+                                    "environments by their error: 1 is as they are, 0 by "
+                                    "chance"
+                                  : "Squared error of the images predicted one step ahead, ",
+                      correlation                 ? ""
+                      : shown[k] == WK_ERROR_MEAN ? "mean over the environments"
+                                                  : "mean of the worst tenth of them",
+                      several ? " Intervals are the s.d. over seeds." : "");
             d->x_label = PRINT(d, "%s%s", what,
                                correlation ? " of estimate and error" : " of the squared error");
             WK_TRY(finish(d, BARS, err));

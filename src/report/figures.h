@@ -1,5 +1,5 @@
 // The figures of a report: comparisons, learning curves, maps of the environments visited, what the
-// curricula chose, model errors, predictions, benchmarks.
+// curricula chose, losses, model errors, predictions, benchmarks.
 #ifndef WK_REPORT_FIGURES_H
 #define WK_REPORT_FIGURES_H
 
@@ -15,6 +15,8 @@ typedef enum wk_figure_section {
     WK_FIGURES_MAPS,
     WK_FIGURES_CHOICES,
     WK_FIGURES_INDICATORS,
+    WK_FIGURES_LOSSES_MODEL,
+    WK_FIGURES_LOSSES_POLICIES,
     WK_FIGURES_ERRORS,
     WK_FIGURES_PREDICTIONS,
     WK_FIGURES_ROBUST,

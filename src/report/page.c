@@ -30,14 +30,14 @@ static const char style[] =
     "h2{font-size:1.3rem;line-height:1.3;margin:3rem 0 .75rem;padding-bottom:.3rem;"
     "border-bottom:2px solid var(--faint)}\n"
     "h3{font-size:1.05rem;margin:2rem 0 .5rem}\n"
-    "p{margin:.6rem 0;max-width:44rem}\n"
+    "p{margin:.6rem 0}\n"
     "a{color:var(--accent)}\n"
     ".subtitle{color:var(--muted);margin-top:0}\n"
     "nav{margin:1.5rem 0;padding:.8rem 1rem;background:var(--shade);border-radius:.5rem}\n"
     "nav ol{margin:0;padding-left:1.4rem;columns:18rem 3;column-gap:2rem}\n"
     "nav li{padding:.15rem 0;break-inside:avoid}\n"
     "nav a{text-decoration:none}nav a:hover{text-decoration:underline}\n"
-    ".lead{font-size:1.2rem;line-height:1.45;font-weight:500;max-width:48rem}\n"
+    ".lead{font-size:1.2rem;line-height:1.45;font-weight:500}\n"
     ".note{padding:.6rem .9rem;border-left:4px solid #e69f00;background:var(--shade);"
     "border-radius:0 .3rem .3rem 0}\n"
     // Tables.
@@ -49,9 +49,7 @@ static const char style[] =
     "linear-gradient(to left,#8886,transparent) 100% 0/.8rem 100% no-repeat scroll}\n"
     ".scroll:focus-visible{outline:2px solid var(--accent);outline-offset:2px}\n"
     "table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n"
-    "caption{caption-side:top;text-align:left;color:var(--muted);padding:0 0 .4rem}\n"
-    "caption span{display:block;position:sticky;left:0;width:fit-content;"
-    "max-width:min(44rem,100vw - 2rem)}\n"
+    ".caption{color:var(--muted);font-size:.9rem;margin:1rem 0 -.4rem}\n"
     "th,td{padding:.32rem .6rem;text-align:right;vertical-align:top;white-space:nowrap}\n"
     "th.long,td.long{white-space:normal;overflow-wrap:anywhere;min-width:12rem;max-width:18rem}\n"
     "th{font-weight:600}tbody th{font-weight:500}\n"
@@ -65,7 +63,7 @@ static const char style[] =
     // Figures: as many side by side as fit.
     ".figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr));"
     "gap:1.5rem;margin:1.25rem 0 2rem;align-items:start}\n"
-    "figure{margin:0;max-width:34rem;min-width:0}\n"
+    "figure{margin:0;min-width:0}\n"
     "figure svg{display:block;width:100%;height:auto}\n"
     "figure.picture{max-width:100%;margin:1.25rem 0}\n"
     "img{display:block;max-width:100%;height:auto;background:#fff;border-radius:.3rem}\n"
@@ -86,14 +84,14 @@ static const char style[] =
     "@page{margin:15mm}\n"
     "@media print{body{max-width:none;padding:0;font-size:10pt}"
     "h1{font-size:18pt}h2{font-size:13pt;margin-top:8mm}h3{font-size:11pt}"
-    "h2,h3,caption{break-after:avoid}p{orphans:3;widows:3}"
+    "h2,h3,.caption{break-after:avoid}p{orphans:3;widows:3}"
     ".files,ul.downloads,.screen{display:none}a{color:inherit;text-decoration:none}"
     ".scroll{overflow:visible;background:none}table{font-size:7.5pt}"
     "th,td{padding:.8mm 1.2mm}table.wide{font-size:6.2pt}table.wide th,table.wide td"
     "{padding:.8mm .9mm}table.wide th,table.wider td{white-space:normal}"
     "thead{display:table-header-group}tr,figure,.note{break-inside:avoid}"
     "th.last{position:static}td.best{background:none}"
-    ".figures{grid-template-columns:1fr 1fr;gap:5mm}figure{max-width:none}"
+    ".figures{grid-template-columns:1fr 1fr;gap:5mm}"
     "figcaption{font-size:8pt}}\n";
 
 struct wk_page {
@@ -165,13 +163,11 @@ void wk_page_subsection(wk_page *page, const char *title)
 
 static void put_format(wk_text *out, const char *before, const char *format, va_list args)
 {
-    char *text = NULL;
-    if (vasprintf(&text, format, args) < 0) {
-        out->failed = true;
-        return;
-    }
-    put_escaped(out, before, text, "</p>\n");
-    free(text);
+    wk_text text = {0};
+    wk_text_vprintf(&text, format, args);
+    put_escaped(out, before, wk_text_get(&text), "</p>\n");
+    out->failed |= text.failed;
+    wk_text_free(&text);
 }
 
 #define PARAGRAPH(name, begin)                                                                     \
@@ -215,12 +211,12 @@ void wk_page_table(wk_page *page, const wk_report_view *view)
     wk_text *out = body_of(page);
     const wk_report_cell *row = view->cells.items;
     size_t columns = view->cells.count / view->rows.count;
+    if (view->caption) put_escaped(out, "<p class=\"caption\">", view->caption, "</p>\n");
     put_escaped(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"",
                 view->caption ? view->caption : "Table", "\">\n");
     wk_text_puts(out, columns > WIDER  ? "<table class=\"wide wider\">\n"
                       : columns > WIDE ? "<table class=\"wide\">\n"
                                        : "<table>\n");
-    if (view->caption) put_escaped(out, "<caption><span>", view->caption, "</span></caption>\n");
     wk_text_puts(out, "<thead>\n<tr>");
     for (size_t c = 0; c < columns; c++) {
         begin_cell(out, view, row, c, true);

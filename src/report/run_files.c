@@ -345,14 +345,20 @@ wk_run_signal *wk_run_find_signal(const wk_report_run *run, wk_signal_kind kind,
 // Takes the member if it is of a signal; what is more than any run has is ignored.
 static void take_signal(wk_report_run *run, wk_document *line)
 {
-    enum { SIGNALS_MAX = 64 };
-    static const char *const prefixes[] = {
-        [WK_SIGNAL_PARAM] = "train_env/env_param_", [WK_SIGNAL_INDICATOR] = "train_indicator_"};
+    enum { SIGNALS_MAX = 128 };
+    static const char *const prefixes[] = {[WK_SIGNAL_PARAM] = "train_env/env_param_",
+                                           [WK_SIGNAL_INDICATOR] = "train_indicator_",
+                                           [WK_SIGNAL_LOSS] = "train/"};
     for (size_t kind = 0; kind < COUNT(prefixes); kind++) {
         size_t cut = strlen(prefixes[kind]);
         if (line->key.length <= cut || memcmp(line->key.chars, prefixes[kind], cut) != 0) continue;
         const char *name = line->key.chars + cut;
         size_t length = line->key.length - cut;
+        if (kind == WK_SIGNAL_PARAM && (length != 1 || *name < '0' || *name > '9')) return;
+        // Of the numbers of updates those that the report shows.
+        if (kind == WK_SIGNAL_LOSS && !memmem(name, length, "_loss", 5) &&
+            !memmem(name, length, "actor_ent_", 10))
+            return;
         wk_run_signal *s = wk_run_find_signal(run, (wk_signal_kind)kind, name, length);
         if (!s && run->signals.count < SIGNALS_MAX) {
             const wk_run_signal fresh = {

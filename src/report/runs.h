@@ -15,6 +15,7 @@
 typedef enum wk_signal_kind {
     WK_SIGNAL_PARAM,     // parameter 0, 1, ... of θ that the curriculum chose: means over episodes
     WK_SIGNAL_INDICATOR, // what the agent did there
+    WK_SIGNAL_LOSS,      // of the world model's parts and of policies; the policies' entropy
 } wk_signal_kind;
 
 typedef struct wk_run_point {

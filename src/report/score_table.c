@@ -152,21 +152,24 @@ wk_status wk_score_table_make(wk_report_memory *memory, const wk_report_rows *sc
 // Says how to read the entries; with `common` their number of seeds is said here once. Of the paper
 // it speaks only where the table has its values.
 static const char *caption_of(wk_report_table *t, wk_table_kind kind, bool page, size_t common,
-                              bool paper)
+                              bool paper, bool best)
 {
-    const char *seeds = "seeds (population s.d.), number of seeds in parentheses";
-    if (common)
-        seeds =
-            wk_report_printf(t->memory, "%zu seed%s (population s.d.)", common, wk_plural(common));
-    return wk_report_printf(t->memory,
-                            "%s%s Mean ± s.d. over %s; marked: higher than every other method of "
-                            "the row with 95 %% confidence, of at least %d seeds each.%s",
-                            kinds[kind].caption,
+    const char *of = "Mean ± s.d. over seeds (population s.d.), number of seeds in parentheses.";
+    if (common == 1)
+        of = "Of one seed each.";
+    else if (common)
+        of = wk_report_printf(t->memory, "Mean ± s.d. over %zu seeds (population s.d.).", common);
+    const char *marked =
+        wk_report_printf(t->memory,
+                         " Marked: higher than every other method of the row with 95 %% "
+                         "confidence, of at least %d seeds each.",
+                         WK_CLAIM_RUNS_MIN);
+    return wk_report_printf(t->memory, "%s%s %s%s%s", kinds[kind].caption,
                             paper && kind == WK_TABLE_OOD_TASKS
                                 ? " This is Table 2 of the paper, whose values are left out where "
                                   "the runs have other tasks."
                                 : "",
-                            seeds, WK_CLAIM_RUNS_MIN,
+                            of, best ? marked : "",
                             page && paper ? " In brackets: the paper's, over 5 seeds." : "");
 }
 
@@ -221,17 +224,18 @@ void wk_score_table_fill(wk_table_kind kind, const wk_score_table *scores, wk_re
 {
     // The page has little room: a number of seeds that is everywhere the same is said once.
     size_t common = 0;
-    bool differ = false, any_paper = false;
+    bool differ = false, paper = false, best = false;
     for (size_t i = 0; i < scores->entries.count; i++) {
-        any_paper |= scores->entries.items[i].paper != NULL;
+        paper |= scores->entries.items[i].paper != NULL;
+        best |= scores->entries.items[i].best;
         size_t seeds = scores->entries.items[i].seeds;
         differ |= seeds && common && seeds != common;
         if (seeds) common = seeds;
     }
     t->name = kinds[kind].name;
     t->title = kinds[kind].title;
-    t->page.caption = caption_of(t, kind, true, differ ? 0 : common, any_paper);
-    t->text.caption = caption_of(t, kind, false, 0, any_paper);
+    t->page.caption = caption_of(t, kind, true, differ ? 0 : common, paper, best);
+    t->text.caption = caption_of(t, kind, false, 0, paper, best);
     for (int k = 0; k < WK_FIELD_CURRICULUM; k++)
         t->page.heads += is_head(kind, (wk_field)k);
     t->text.heads = t->page.heads + 1;
@@ -253,13 +257,13 @@ void wk_score_table_fill(wk_table_kind kind, const wk_score_table *scores, wk_re
                     wk_cells_text(t, views, wk_field_name((wk_field)k), entries->key.names[k]);
             wk_cells_show(t, WK_SEE_TEXT, "of", line ? "paper" : "ours");
             for (size_t c = 0; c < scores->columns; c++) {
-                const wk_paper_row *paper = entries[c].paper;
+                const wk_paper_row *theirs = entries[c].paper;
                 const char *method = entries[c].key.names[WK_FIELD_CURRICULUM];
                 if (!line)
                     put_entry(t, &entries[c], digits, !differ);
-                else if (paper)
-                    wk_cells_show(t, WK_SEE_TEXT, method, "%.*f ± %.*f", digits, paper->mean,
-                                  digits, paper->sd);
+                else if (theirs)
+                    wk_cells_show(t, WK_SEE_TEXT, method, "%.*f ± %.*f", digits, theirs->mean,
+                                  digits, theirs->sd);
                 else
                     wk_cells_show(t, WK_SEE_TEXT, method, "-");
             }

@@ -30,11 +30,11 @@ static void put_findings(const wk_report *r, wk_page *page)
         wk_page_note(page, "No run has results of %s; 'waker adapt' and 'waker eval' make them.",
                      r->config.results.step < 0 ? "a task policy yet"
                                                 : "that agent step and policy");
-    if (missing + problems > 0)
-        wk_page_note(page,
-                     "Not complete: %zu file%s or run%s left out, %zu gap%s. The last section "
-                     "says which.",
-                     problems, wk_plural(problems), wk_plural(problems), missing,
+    if (problems > 0)
+        wk_page_note(page, "Left out: %zu file%s or run%s. The last section says which.", problems,
+                     wk_plural(problems), wk_plural(problems));
+    if (missing > 0)
+        wk_page_note(page, "Not complete: %zu gap%s, which the last section lists.", missing,
                      wk_plural(missing));
 }
 
@@ -52,6 +52,15 @@ static void put_imagined(const wk_report *r, wk_page *page)
     (void)r;
     wk_page_paragraph(page, "What happened, what the world model imagines from the first frames "
                             "and the actions alone, and the difference, grey where they agree.");
+}
+
+static void put_losses(const wk_report *r, wk_page *page)
+{
+    (void)r;
+    wk_page_paragraph(page, "What each run logged while it trained: a line for each run, in the "
+                            "colour of its method. Losses of different domains, settings or "
+                            "curricula are of different data: compare how they move, not how low "
+                            "they are.");
 }
 
 static void put_scores(const wk_report *r, wk_page *page)
@@ -103,6 +112,8 @@ static const struct part {
     {"What the curricula chose", NULL, NULL, FIGURES, WK_FIGURES_MAPS},
     {"What the curricula chose", NULL, "Over time", FIGURES, WK_FIGURES_CHOICES},
     {"What exploration did", NULL, NULL, FIGURES, WK_FIGURES_INDICATORS},
+    {"Losses", put_losses, "World model", FIGURES, WK_FIGURES_LOSSES_MODEL},
+    {"Losses", put_losses, "Policies", FIGURES, WK_FIGURES_LOSSES_POLICIES},
     {"Model errors", NULL, NULL, FIGURES, WK_FIGURES_ERRORS},
     {"Model errors", NULL, NULL, TABLE, WK_TABLE_MODEL_ERRORS},
     {"What was promised and what was obtained", NULL, NULL, FIGURES, WK_FIGURES_PREDICTIONS},
@@ -122,6 +133,19 @@ static bool is_there(const wk_report *r, const struct part *part)
         for (size_t i = 0; i < lists[k]->items.count; i++)
             found |= (int)lists[k]->items.items[i].section == part->which;
     return found || (part->what == TABLE && !wk_report_table_is_empty(&r->tables[part->which]));
+}
+
+// Whether the figures of the part's section are more than a reader finds without headings.
+static bool is_crowded(const wk_report *r, const struct part *part)
+{
+    enum { FEW = 6 };
+    size_t count = 0;
+    for (size_t i = 0; i < r->figures.items.count; i++)
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+            count += parts[k].what == FIGURES && parts[k].section &&
+                     strcmp(parts[k].section, part->section) == 0 &&
+                     (int)r->figures.items.items[i].section == parts[k].which;
+    return count > FEW;
 }
 
 static void put_part(const wk_report *r, const struct part *part, wk_page *page)
@@ -150,26 +174,32 @@ wk_status wk_report_page(const wk_report *report, wk_text *out, wk_error *err)
 {
     char title[200], subtitle[160];
     wk_report_run *const *runs = report->runs.items.items;
-    size_t n_runs = report->runs.items.count, domains = 0, curricula = 0;
+    size_t n_runs = report->runs.items.count, domains = 0, curricula = 0, methods = 0;
     size_t used = (size_t)snprintf(title, sizeof title, "WAKER: results");
     // The domains are part of the title, by which tabs and bookmarks are told apart.
     for (size_t i = 0; i < n_runs; i++) {
-        bool domain_known = false, curriculum_known = false;
+        bool domain_known = false, curriculum_known = false, method_known = false;
         for (size_t k = 0; k < i; k++) {
             domain_known |= strcmp(runs[k]->domain, runs[i]->domain) == 0;
             curriculum_known |= strcmp(runs[k]->curriculum, runs[i]->curriculum) == 0;
+            method_known |= strcmp(runs[k]->method, runs[i]->method) == 0;
         }
         domains += !domain_known;
         curricula += !curriculum_known;
+        methods += !method_known;
         if (!domain_known && used < sizeof title)
             used += (size_t)snprintf(title + used, sizeof title - used, ", %s", runs[i]->domain);
     }
-    snprintf(subtitle, sizeof subtitle, "%zu run%s, %zu domain%s, %zu curricul%s", n_runs,
-             wk_plural(n_runs), domains, wk_plural(domains), curricula,
-             curricula == 1 ? "um" : "a");
     bool plain = true; // the methods differ in their curriculum alone
     for (size_t i = 0; i < n_runs; i++)
         plain &= strcmp(runs[i]->method, runs[i]->curriculum) == 0;
+    size_t compared = plain ? curricula : methods;
+    snprintf(subtitle, sizeof subtitle, "%zu run%s, %zu domain%s, %zu %s%s", n_runs,
+             wk_plural(n_runs), domains, wk_plural(domains), compared,
+             plain ? "curricul" : "method",
+             !plain          ? wk_plural(compared)
+             : compared == 1 ? "um"
+                             : "a");
     wk_page *page;
     WK_TRY(wk_page_create(title, subtitle, &page, err));
     const char *section = "";
@@ -182,7 +212,8 @@ wk_status wk_report_page(const wk_report *report, wk_text *out, wk_error *err)
         if (begins) wk_page_section(page, own);
         section = own;
         if (part->intro && (begins || part->what == INTRO)) part->intro(report, page);
-        if (part->subsection) wk_page_subsection(page, part->subsection);
+        if (part->subsection && is_crowded(report, part))
+            wk_page_subsection(page, part->subsection);
         put_part(report, part, page);
     }
     wk_status status = wk_page_finish(page, out, err);

@@ -211,7 +211,7 @@ static void fill_runs(wk_report_table *t, const wk_runs *runs)
                 t->memory,
                 "Runs are seeds of one method when all settings that shape what is learned agree. "
                 "Agent steps: the last ones with scores; control steps: what the simulator did in "
-                "them, as the paper counts. %s",
+                "them. %s",
                 many ? "runs.csv has all settings of every run."
                      : "Behind them: the settings that differ; runs.csv has all of them."));
     for (size_t i = 0; i < runs->items.count; i++) {

@@ -135,7 +135,7 @@ static void of_many_pairs_those_of_the_best_method_are_drawn(void **state)
         const wk_method_score score = {group, names[a], {a == 7, 0, 1}, 1, 1};
         wk_report_push(memory, &f.comparison.ranking, score);
         for (int b = 0; b < a; b++) {
-            const wk_improvement pair = {group, names[b], names[a], {0.5, 0.4, 0.6}, 1, 1};
+            const wk_improvement pair = {group, names[b], names[a], {0.5, 0.4, 0.6}, 1, 2};
             wk_report_push(memory, &f.comparison.improvements, pair);
         }
     }

@@ -27,36 +27,37 @@ static void expect_first(const char *root, const char *wanted)
 
 static const char *const rules[] = {"waker-m", "waker-r", "dr"};
 
-static void what_is_certain_is_claimed(void **state)
+static void what_is_certain_is_claimed_and_nothing_else(void **state)
 {
-    make("certain", rules, 2, 5, 20);
-    expect_first("certain", "CVaR 0.1, p2e: 'waker-m' scores higher than 'waker-r' (probability "
-                            "1.00, interval 1.00 to 1.00)");
-}
-
-static void a_loser_named_first_is_turned_around(void **state)
-{
-    make("turned", rules, 2, 5, -20);
-    expect_first("turned", "CVaR 0.1, p2e: 'waker-r' scores higher than 'waker-m' (probability "
-                           "1.00, interval 1.00 to 1.00)");
-}
-
-static void within_the_noise_nothing_is_claimed(void **state)
-{
-    make("noise", rules, 2, 5, 0.5);
-    expect_first("noise", "CVaR 0.1, p2e: no difference can be claimed between 'waker-m' and "
-                          "'waker-r': the intervals of all probabilities of improvement include "
-                          "0.5");
-}
-
-static void few_runs_claim_nothing_however_far_apart_they_are(void **state)
-{
-    make("few", rules, 3, 3, 20);
-    expect_first("few", "CVaR 0.1, p2e: no difference can be claimed between 'waker-m', 'waker-r' "
-                        "and 'dr': 3 runs of a task are too few, 4 of each method are needed");
-    make("one", rules, 2, 1, 20);
-    expect_first("one", "CVaR 0.1, p2e: no difference can be claimed between 'waker-m' and "
-                        "'waker-r': 1 run of a task is too few, 4 of each method are needed");
+#define NONE "CVaR 0.1, p2e: no difference can be claimed between 'waker-m'"
+    static const struct {
+        const char *root;
+        size_t rules;
+        uint64_t seeds;
+        double apart;
+        const char *finding;
+    } cases[] = {
+        {"certain", 2, 5, 20,
+         "CVaR 0.1, p2e: 'waker-m' scores higher than 'waker-r' (probability 1.00, interval 1.00 "
+         "to 1.00)"},
+        // A loser named first is turned around.
+        {"turned", 2, 5, -20,
+         "CVaR 0.1, p2e: 'waker-r' scores higher than 'waker-m' (probability 1.00, interval 1.00 "
+         "to 1.00)"},
+        {"noise", 2, 5, 0.5,
+         NONE " and 'waker-r': the intervals of all probabilities of improvement include 0.5"},
+        // Few runs claim nothing, however far apart they are.
+        {"few", 3, 3, 20,
+         NONE ", 'waker-r' and 'dr': 3 runs of a task are too few, 4 of each method are needed"},
+        {"one", 2, 1, 20,
+         NONE " and 'waker-r': 1 run of a task is too few, 4 of each method are needed"},
+        {"alone", 1, 5, 0,
+         "CVaR 0.1, p2e: only 'waker-m' has results; there is nothing to compare it with"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        make(cases[i].root, rules, cases[i].rules, cases[i].seeds, cases[i].apart);
+        expect_first(cases[i].root, cases[i].finding);
+    }
 }
 
 static void pairs_without_a_claim_are_named_beside_claims(void **state)
@@ -75,22 +76,11 @@ static void pairs_without_a_claim_are_named_beside_claims(void **state)
                  "'dr'. No difference can be claimed between 'waker-m' and 'waker-r'");
 }
 
-static void one_method_alone_is_compared_with_nothing(void **state)
-{
-    make("alone", rules, 1, 5, 0);
-    expect_first("alone", "CVaR 0.1, p2e: only 'waker-m' has results; there is nothing to compare "
-                          "it with");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_certain_is_claimed),
-        cmocka_unit_test(a_loser_named_first_is_turned_around),
-        cmocka_unit_test(within_the_noise_nothing_is_claimed),
-        cmocka_unit_test(few_runs_claim_nothing_however_far_apart_they_are),
+        cmocka_unit_test(what_is_certain_is_claimed_and_nothing_else),
         cmocka_unit_test(pairs_without_a_claim_are_named_beside_claims),
-        cmocka_unit_test(one_method_alone_is_compared_with_nothing),
     };
     return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }

@@ -1,8 +1,10 @@
-// Every allocation on the way to a figure and a page fails once: nothing leaks, and the caller gets
-// an error.
+// Every allocation on the way to a figure, and every allocation and file operation on the way from
+// runs to a report, fails once: nothing leaks, and the caller is told, by an error or by a file
+// that is said to be left out. (A failing close of a file that was read needs no telling: the
+// report is whole all the same.)
 #include "plot/plot.h"
-#include "report/page.h"
-#include "support/check.h"
+#include "report/made_runs.h"
+#include "report/report.h"
 #include "support/faults.h"
 
 static wk_error err;
@@ -53,31 +55,6 @@ static wk_status draw_map(void)
     return render(figure);
 }
 
-static wk_status build_page(void)
-{
-    wk_page *page = NULL;
-    wk_figure *figure = NULL;
-    wk_text text = {0};
-    WK_TRY(wk_page_create("t", "s", &page, &err));
-    wk_status status = wk_figure_create(10, 10, "f", &figure, &err);
-    if (status == WK_OK) {
-        wk_report_cell cell = {.head = "h", .text = "c"};
-        wk_report_view view = {0};
-        view.cells.items = &cell;
-        view.rows.count = view.cells.count = 1;
-        wk_figure_text(figure, 1, 1, "text", (wk_text_style){0});
-        wk_page_section(page, "one");
-        wk_page_section(page, "two");
-        wk_page_table(page, &view);
-        wk_page_figure(page, figure, "c");
-        status = wk_page_finish(page, &text, &err);
-    }
-    wk_text_free(&text);
-    wk_figure_destroy(figure);
-    wk_page_destroy(page);
-    return status;
-}
-
 static void fail_each(wk_status (*attempt)(void), int at_least)
 {
     assert_ok(attempt());
@@ -104,16 +81,71 @@ static void plots_survive_each_failing_allocation(void **state)
     fail_each(draw_map, 10);
 }
 
-static void a_page_survives_each_failing_allocation(void **state)
+static void make_runs(void)
 {
-    fail_each(build_page, 10);
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        char directory[64], path[128];
+        made_run run = {"toy", seed ? "dr" : "waker-m", "plan2explore", 0};
+        const made_score scores[] = {{"west", "dr", NULL, 3, 2, false},
+                                     {"west", "storm", NULL, 2, 1, false}};
+        snprintf(directory, sizeof directory, "runs/%s", run.rule);
+        made_config(directory, &run);
+        made_eval(directory, &run, "adapted", 100, scores, 2);
+        made_eval(directory, &run, "adapted", 200, scores, 2);
+        snprintf(path, sizeof path, "%s/metrics.jsonl", directory);
+        made_file(path, "{\"agent_step\": 100, \"train_env/env_param_0\": 0.5}\n");
+    }
+}
+
+static wk_status make_report(size_t *problems, wk_text *text)
+{
+    static const char *const paths[] = {"runs"};
+    err = (wk_error){0};
+    wk_report report = {0};
+    wk_report_config config = {.runs = {.paths = paths, .n_paths = 1},
+                               .results = {.step = -1},
+                               .bootstrap = {.reps = 5, .size = 0.95}};
+    wk_status status = wk_report_make(&config, &report, &err);
+    if (status == WK_OK) status = wk_report_page(&report, text, &err);
+    if (status == WK_OK) wk_report_text(&report, text);
+    if (text->failed) status = WK_E_MEMORY;
+    *problems = report.runs.problems.items.count;
+    wk_report_free(&report);
+    return status;
+}
+
+static void a_report_survives_every_failing_call(void **state)
+{
+    size_t problems, fired = 0;
+    wk_text whole = {0};
+    make_runs();
+    assert_int_equal(make_report(&problems, &whole), WK_OK);
+    assert_int_equal(problems, 0);
+    for (long call = 1;; call += fault_stride(1)) {
+        wk_text text = {0};
+        fault_sweep_arm((fault_plan){.call = call});
+        wk_status status = make_report(&problems, &text);
+        // What a figure lacks is said in the report itself.
+        bool told = status != WK_OK || problems > 0 || strstr(wk_text_get(&text), strerror(EIO));
+        bool same = strcmp(wk_text_get(&whole), wk_text_get(&text)) == 0;
+        wk_text_free(&text);
+        bool reached = fault_sweep_disarm();
+        if (fault_sweep.blocks != 0 || fault_sweep.files != 0)
+            fail_msg("call %ld: %ld blocks and %ld files left", call, fault_sweep.blocks,
+                     fault_sweep.files);
+        if (!reached) break;
+        fired++;
+        if (!told && !same) fail_msg("call %ld failed and nobody was told", call);
+    }
+    wk_text_free(&whole);
+    assert_true(fired > 100);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plots_survive_each_failing_allocation),
-        cmocka_unit_test(a_page_survives_each_failing_allocation),
+        cmocka_unit_test(a_report_survives_every_failing_call),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }

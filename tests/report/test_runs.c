@@ -110,7 +110,8 @@ static void the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_sk
     made_file("log/metrics.jsonl",
               "{\"step\": 20, \"agent_step\": 10, \"train/model_loss\": 2}\n"
               "{\"step\": 40, \"agent_step\": 20, \"train_env/env_param_0\": 0.5, "
-              "\"train_env/env_param_1\": null, \"train_indicator_contact\": 0.25, "
+              "\"train_env/env_param_1\": null, \"train_env/env_param_-7\": 3, "
+              "\"train_indicator_contact\": 0.25, "
               "\"train_env/episodes\": 3}\n"
               "{\"step\": 44, \"agent_step\": 22, \"train_indicator_distance\": 7, "
               "\"train_indicator_contact\": 0.5, \"train_env/env_param_0\": 0.5}\n"
@@ -135,6 +136,7 @@ static void the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_sk
         assert_near(s->points.items[0].value, wanted[i].value, 0);
     }
     assert_int_equal(wk_run_find_signal(run, WK_SIGNAL_PARAM, "1", 1)->points.count, 0); // null
+    assert_int_equal(run->signals.count, 5); // none of -7
     assert_int_equal(run->last_step, 22);
     wk_runs_free(&runs);
 }

@@ -1,4 +1,5 @@
-// Estimates against errors: read from files for every environment, drawn once for each policy.
+// Figures of runs: estimates against errors, read for every environment and drawn once for each
+// policy; losses, a line for each run.
 #include "base/json.h"
 #include "plot/parts.h"
 #include "report/score_fixture.h"
@@ -37,14 +38,19 @@ static void make_run(const char *directory, const char *rule, uint64_t seed, uin
     wk_text_free(&text);
 }
 
-// The n-th figure of estimates; NULL: there are no more.
-static const wk_report_figure *find_figure(int n)
+// The n-th figure whose name begins so; NULL: there are no more.
+static const wk_report_figure *find_named(const char *begins, int n)
 {
     for (size_t i = 0; i < f.figures.items.count; i++) {
         const wk_report_figure *figure = &f.figures.items.items[i];
-        if (strncmp(figure->name, "estimate-", 9) == 0 && n-- == 0) return figure;
+        if (strncmp(figure->name, begins, strlen(begins)) == 0 && n-- == 0) return figure;
     }
     return NULL;
+}
+
+static const wk_report_figure *find_figure(int n)
+{
+    return find_named("estimate-", n);
 }
 
 static void draw(const char *path)
@@ -140,6 +146,55 @@ static void one_number_is_no_figure(void **state)
     wk_report_free(&f);
 }
 
+static void make_losses(const char *directory, const char *rule, uint64_t seed, int lines)
+{
+    const made_run run = {"terrain-walker", rule, "plan2explore", seed};
+    wk_text text = {0};
+    char path[256];
+    made_config(directory, &run);
+    for (int i = 0; i < lines; i++)
+        wk_text_printf(&text,
+                       "{\"agent_step\": %d, \"train/model_loss\": %g, \"train/lossless\": 1, "
+                       "\"train/my_loss\": 1, \"train/actor_ent_walk\": %d}\n",
+                       100 * i, 1.0 / (i + 1), -i);
+    snprintf(path, sizeof path, "%s/metrics.jsonl", directory);
+    assert_ok(wk_file_write_text(NULL, path, &text, &err));
+}
+
+// A line for each run that has two points or more, thinned to what can be seen.
+static void losses_have_a_line_for_each_run_and_methods_a_name_once(void **state)
+{
+    wk_text svg = {0};
+    make_losses("losses/dr/0", "dr", 0, 3);
+    make_losses("losses/dr/1", "dr", 1, 200);
+    make_losses("losses/ge/0", "ge", 0, 4);
+    draw("losses");
+    const wk_report_figure *model = find_named("loss-", 0), *policy = find_named("loss-", 1);
+    assert_string_equal(model->name, "loss-model_loss-terrain-walker-p2e");
+    assert_int_equal(model->section, WK_FIGURES_LOSSES_MODEL);
+    assert_string_equal(policy->name, "loss-actor_ent_walk-terrain-walker-p2e");
+    assert_int_equal(policy->section, WK_FIGURES_LOSSES_POLICIES);
+    assert_null(find_named("loss-", 2));
+    int lines = 0;
+    for (size_t i = 0; i < model->figure->marks.count; i++) {
+        const wk_mark *m = &model->figure->marks.items[i];
+        bool line = m->kind == WK_MARK_LINE && m->count > 2;
+        lines += line;
+        if (line) assert_true(m->count == 3 || m->count == 4 || m->count == 100);
+    }
+    assert_int_equal(lines, 3);
+    assert_ok(wk_figure_svg(model->figure, &svg, &err));
+    const char *name = strstr(wk_text_get(&svg), ">dr</text>");
+    assert_non_null(name);
+    assert_null(strstr(name + 1, ">dr</text>"));
+    wk_text_free(&svg);
+    wk_report_free(&f);
+    make_losses("short", "dr", 0, 1);
+    draw("short");
+    assert_null(find_named("loss-", 0));
+    wk_report_free(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +204,7 @@ int main(void)
         cmocka_unit_test(policies_are_in_the_order_of_the_tasks_not_of_the_files),
         cmocka_unit_test(the_newest_measurement_is_drawn_and_at_most_a_hundred_points),
         cmocka_unit_test(one_number_is_no_figure),
+        cmocka_unit_test(losses_have_a_line_for_each_run_and_methods_a_name_once),
     };
     return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }
