@@ -13,7 +13,7 @@
 #include "tensor/cost.h"
 #include "tensor/cuda/cuda.h"
 #include "tensor/cuda/passes/fusion.h"
-#include "tensor/program_internal.h"
+#include "tensor/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -102,15 +102,17 @@ typedef struct kind {
     wk_policy_gradient gradient;
     wk_observation_spec observation;
     wk_exploration exploration;
+    bool ends; // episodes can end early
 } kind;
 
 static const kind kinds[] = {
-    {"discrete, pictures", true, WK_GRADIENT_AUTO, {0}, WK_EXPLORE_PLAN2EXPLORE},
-    {"discrete, through dynamics", true, WK_GRADIENT_DYNAMICS, {0}, WK_EXPLORE_PLAN2EXPLORE},
-    {"discrete, a vector", true, WK_GRADIENT_AUTO, {V, true}, WK_EXPLORE_PLAN2EXPLORE},
-    {"discrete, both, at random", true, WK_GRADIENT_AUTO, {V, false}, WK_EXPLORE_RANDOM},
-    {"continuous, both", false, WK_GRADIENT_AUTO, {V, false}, WK_EXPLORE_PLAN2EXPLORE},
-    {"continuous, a vector", false, WK_GRADIENT_AUTO, {V, true}, WK_EXPLORE_PLAN2EXPLORE},
+    {"discrete, pictures", true, WK_GRADIENT_AUTO, {0}, WK_EXPLORE_PLAN2EXPLORE, false},
+    {"discrete, through dynamics", true, WK_GRADIENT_DYNAMICS, {0}, WK_EXPLORE_PLAN2EXPLORE, false},
+    {"discrete, a vector", true, WK_GRADIENT_AUTO, {V, true}, WK_EXPLORE_PLAN2EXPLORE, false},
+    {"discrete, both, at random", true, WK_GRADIENT_AUTO, {V, false}, WK_EXPLORE_RANDOM, false},
+    {"continuous, both", false, WK_GRADIENT_AUTO, {V, false}, WK_EXPLORE_PLAN2EXPLORE, false},
+    {"continuous, a vector", false, WK_GRADIENT_AUTO, {V, true}, WK_EXPLORE_PLAN2EXPLORE, false},
+    {"continuous, ends", false, WK_GRADIENT_AUTO, {V, false}, WK_EXPLORE_PLAN2EXPLORE, true},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -121,6 +123,7 @@ static wk_learner_config config_of(const kind *k)
     c.policy_gradient = k->gradient;
     c.observation = k->observation;
     c.exploration = k->exploration;
+    c.discount_head = k->ends;
     return c;
 }
 
@@ -128,6 +131,7 @@ static wk_learner_config config_of(const kind *k)
 typedef struct seen_batch {
     batch *plain;
     float vectors[ROWS * V];
+    uint8_t ends[ROWS];
     wk_learner_batch view;
 } seen_batch;
 
@@ -144,6 +148,9 @@ static seen_batch *make_seen(const wk_learner_config *c, uint64_t number)
             b->plain->actions[i * A + k] = k == i % A;
     b->view = view(b->plain);
     b->view.vectors = b->vectors;
+    b->view.ends = b->ends;
+    for (int i = ROWS - B; c->discount_head && i < ROWS; i++)
+        b->ends[i] = (i + (int)number) % 2 == 0;
     if (c->observation.no_image) b->view.images = NULL;
     return b;
 }
