@@ -1,7 +1,7 @@
 // Timing of a program's nodes, gathered by the backend and written for people (a table) and for
 // trace viewers (Chrome's event format).
-#include "tensor/program.h"
 #include "tensor/plan.h"
+#include "tensor/program.h"
 
 #include <stdlib.h>
 

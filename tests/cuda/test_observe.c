@@ -7,8 +7,8 @@
 #include "support/backend.h"
 #include "support/check.h"
 #include "tensor/cuda/cuda.h"
-#include "tensor/program.h"
 #include "tensor/plan.h"
+#include "tensor/program.h"
 
 #include <stdlib.h>
 #include <string.h>
