@@ -8,7 +8,7 @@
 // used, separated by commas (wk_cuda_switch_off); on the CPU, which has none, names are checked.
 #include "agent/learner_parts.h"
 #include "agent/synthetic_batch.h"
-#include "base/clock.h"
+#include "base/machine.h"
 #include "sizes.h"
 #include "tensor/cost.h"
 #include "tensor/cuda/cuda.h"

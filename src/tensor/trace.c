@@ -1,5 +1,6 @@
 // Timing of a program's nodes, gathered by the backend and written for people (a table) and for
 // trace viewers (Chrome's event format).
+#include "base/json.h"
 #include "tensor/plan.h"
 #include "tensor/program.h"
 

@@ -2,7 +2,7 @@
 // it observes, and the gradients of everything it reads. A draw whose threshold falls between the
 // two roundings differs, some in a thousand, and takes its sequence elsewhere: sequences without
 // one are held to bf16's rounding, and the sums over all sequences to less.
-#include "base/rng.h"
+#include "base/random.h"
 #include "model/rssm.h"
 #include "support/backend.h"
 #include "support/check.h"
