@@ -13,6 +13,7 @@
 #include "tensor/cost.h"
 #include "tensor/cuda/cuda.h"
 #include "tensor/cuda/passes/fusion.h"
+#include "tensor/plan.h"
 #include "tensor/program.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
-// The passes of wk_plan_schedule, in order, and what they know of steps and chains. Steps are
-// numbered in the recorded order throughout; only the last pass moves them.
+// What the passes of wk_plan_schedule know of steps and chains. Steps are numbered in the recorded
+// order throughout; only the last pass moves them.
 //
 //   cost.c              what every step costs, and what it must come after
-//   schedule_chains.c   which steps are on the critical path; chains of the others
+//   schedule.c          which steps are on the critical path; chains of the others
 //   schedule_places.c   idle time of stream 0, and memory, for each chain; its stream
-//   schedule_order.c    the new order
+//   schedule.c          the new order
 #ifndef WK_TENSOR_SCHEDULE_INTERNAL_H
 #define WK_TENSOR_SCHEDULE_INTERNAL_H
 
@@ -71,13 +71,6 @@ static inline int wk_schedule_root(const wk_plan *plan, const wk_node *node, int
     return wk_info(plan->graph, wk_node_inputs(plan->graph, node)[input])->root;
 }
 
-/// The optimiser that a step of adam belongs to, or 0.
-static inline int wk_schedule_optimiser(const wk_scheduler *s, int step)
-{
-    const wk_node *node = wk_plan_node(s->plan, step);
-    return node->op == WK_OP_adam ? wk_schedule_root(s->plan, node, 4) : 0;
-}
-
 /// Whether what stream 0 first needs at step `before` is needed at its end only, or never.
 static inline bool wk_schedule_is_late(const wk_scheduler *s, int before)
 {
@@ -88,9 +81,7 @@ static inline bool wk_schedule_is_late(const wk_scheduler *s, int before)
 /// stream 0 reaches each step (`clock`).
 void wk_schedule_bounds(wk_scheduler *s);
 
-/// The passes; false when memory ran out.
-bool wk_schedule_find_chains(wk_scheduler *s);
+/// Gives every chain a stream, or refuses it; false when memory ran out.
 bool wk_schedule_place_chains(wk_scheduler *s);
-bool wk_schedule_order(wk_scheduler *s);
 
 #endif

@@ -87,23 +87,6 @@ static void returns_use_the_discount_of_every_state(void **state)
     }
 }
 
-static void equal_discounts_are_the_usual_return(void **state)
-{
-    wk_learner_config c = tiny(0);
-    c.horizon = H;
-    float r[S * H * N], v[S * (H + 1) * N], d[S * H * N];
-    wk_rng rng = wk_rng_stream(2, "discounts", 0);
-    fill(&rng, r, S * H * N, -1, 1);
-    fill(&rng, v, S * (H + 1) * N, -1, 1);
-    for (int i = 0; i < S * H * N; i++)
-        d[i] = c.discount;
-    returns got = compute_returns(&c, r, v, d);
-    for (int i = 0; i < S * H * N; i++)
-        assert_float_equal(got.values[i],
-                           return_at(r, v, d, (double)c.lambda, i / (H * N), i / N % H, i % N),
-                           1e-5);
-}
-
 static wk_learner_config with_head(int tasks)
 {
     wk_learner_config c = tiny(tasks);
@@ -122,7 +105,7 @@ static batch *make_ending_batch(uint64_t number, uint8_t ends[ROWS])
     return b;
 }
 
-static float train_on(fixture *f, uint64_t number, wk_task_metrics *tasks)
+static float train_on(fixture *f, uint64_t number)
 {
     uint8_t ends[ROWS];
     batch *b = make_ending_batch(number, ends);
@@ -130,7 +113,6 @@ static float train_on(fixture *f, uint64_t number, wk_task_metrics *tasks)
     v.ends = ends;
     wk_learner_metrics m;
     assert_ok(learner_update(f->learner, &v, &m, NULL, &err));
-    if (tasks) assert_ok(wk_learner_update_tasks(f->learner, &v, tasks, &err));
     free(b);
     return m.discount_loss;
 }
@@ -138,9 +120,9 @@ static float train_on(fixture *f, uint64_t number, wk_task_metrics *tasks)
 static void the_model_learns_when_episodes_end(void **state)
 {
     fixture f = open_fixture(with_head(0), 1);
-    float first = train_on(&f, 0, NULL), last = first;
+    float first = train_on(&f, 0), last = first;
     for (uint64_t i = 1; i < 150; i++)
-        last = train_on(&f, i, NULL);
+        last = train_on(&f, i);
     if (!(last < 0.1f * first)) fail_msg("discount loss %g, then %g", first, last);
     close_fixture(&f);
 }
@@ -168,24 +150,6 @@ static void starts_at_an_end_have_no_weight(void **state)
     close_fixture(&f);
 }
 
-// Also with the task update after observing alone, as adaptation does it.
-static void a_saved_learner_continues_to_the_same_numbers(void **state)
-{
-    fixture one = open_fixture(with_head(TASKS), 1), other = open_fixture(with_head(TASKS), 2);
-    wk_task_metrics t;
-    for (uint64_t i = 0; i < 3; i++)
-        train_on(&one, i, &t);
-    assert_ok(wk_learner_save(one.learner, NULL, own_file(0), NULL, 0, &err));
-    assert_ok(wk_learner_restore(other.learner, NULL, own_file(0), &err));
-    unlink(own_file(0));
-    wk_task_metrics u;
-    float expected = train_on(&one, 3, &t), got = train_on(&other, 3, &u);
-    assert_memory_equal(&expected, &got, sizeof got);
-    assert_memory_equal(&t.policy[0], &u.policy[0], sizeof t.policy[0]);
-    close_fixture(&one);
-    close_fixture(&other);
-}
-
 static void without_a_head_ends_change_nothing(void **state)
 {
     fixture one = open_fixture(tiny(0), 1), other = open_fixture(tiny(0), 1);
@@ -208,10 +172,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(returns_use_the_discount_of_every_state),
-        cmocka_unit_test(equal_discounts_are_the_usual_return),
         cmocka_unit_test(the_model_learns_when_episodes_end),
         cmocka_unit_test(starts_at_an_end_have_no_weight),
-        cmocka_unit_test(a_saved_learner_continues_to_the_same_numbers),
         cmocka_unit_test(without_a_head_ends_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,14 +101,16 @@ typedef struct kind {
     bool discrete;
     wk_observation_spec observation;
     wk_exploration exploration;
+    bool ends; // episodes can end early
 } kind;
 
 static const kind kinds[] = {
-    {"discrete, pictures", true, {0}, WK_EXPLORE_PLAN2EXPLORE},
-    {"discrete, a vector", true, {V, true}, WK_EXPLORE_PLAN2EXPLORE},
-    {"discrete, both, at random", true, {V, false}, WK_EXPLORE_RANDOM},
-    {"continuous, both", false, {V, false}, WK_EXPLORE_PLAN2EXPLORE},
-    {"continuous, a vector", false, {V, true}, WK_EXPLORE_PLAN2EXPLORE},
+    {"discrete, pictures", true, {0}, WK_EXPLORE_PLAN2EXPLORE, false},
+    {"discrete, a vector", true, {V, true}, WK_EXPLORE_PLAN2EXPLORE, false},
+    {"discrete, both, at random", true, {V, false}, WK_EXPLORE_RANDOM, false},
+    {"continuous, both", false, {V, false}, WK_EXPLORE_PLAN2EXPLORE, false},
+    {"continuous, a vector", false, {V, true}, WK_EXPLORE_PLAN2EXPLORE, false},
+    {"continuous, ends", false, {V, false}, WK_EXPLORE_PLAN2EXPLORE, true},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -118,6 +120,7 @@ static wk_learner_config config_of(const kind *k)
     c.discrete = k->discrete;
     c.observation = k->observation;
     c.exploration = k->exploration;
+    c.discount_head = k->ends;
     return c;
 }
 
@@ -125,6 +128,7 @@ static wk_learner_config config_of(const kind *k)
 typedef struct seen_batch {
     batch *plain;
     float vectors[ROWS * V];
+    uint8_t ends[ROWS];
     wk_learner_batch view;
 } seen_batch;
 
@@ -141,6 +145,9 @@ static seen_batch *make_seen(const wk_learner_config *c, uint64_t number)
             b->plain->actions[i * A + k] = k == i % A;
     b->view = view(b->plain);
     b->view.vectors = b->vectors;
+    b->view.ends = b->ends;
+    for (int i = ROWS - B; c->discount_head && i < ROWS; i++)
+        b->ends[i] = (i + (int)number) % 2 == 0;
     if (c->observation.no_image) b->view.images = NULL;
     return b;
 }
