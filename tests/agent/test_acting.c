@@ -22,7 +22,7 @@ static wk_acting *open_acting(fixture *r, int policy)
 
 static const uint8_t none[B] = {0}, all[B] = {1, 1, 1};
 
-static void actions_are_within_range_and_repeat_with_the_seed(void **state)
+TEST_CASE(actions_are_within_range_and_repeat_with_the_seed)
 {
     fixture r = open_fixture(tiny(TASKS), 1);
     batch *b = make_batch(0);
@@ -43,7 +43,7 @@ static void actions_are_within_range_and_repeat_with_the_seed(void **state)
     close_fixture(&r);
 }
 
-static void a_first_flag_forgets_what_was_before(void **state)
+TEST_CASE(a_first_flag_forgets_what_was_before)
 {
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
@@ -67,7 +67,7 @@ static void a_first_flag_forgets_what_was_before(void **state)
     close_fixture(&r);
 }
 
-static void beginning_makes_an_acting_policy_like_a_new_one(void **state)
+TEST_CASE(beginning_makes_an_acting_policy_like_a_new_one)
 {
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
@@ -91,7 +91,7 @@ static void beginning_makes_an_acting_policy_like_a_new_one(void **state)
     close_fixture(&r);
 }
 
-static void samples_vary_around_the_mode(void **state)
+TEST_CASE(samples_vary_around_the_mode)
 {
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
@@ -109,7 +109,7 @@ static void samples_vary_around_the_mode(void **state)
     close_fixture(&r);
 }
 
-static void a_saved_acting_state_continues_bit_for_bit(void **state)
+TEST_CASE(a_saved_acting_state_continues_bit_for_bit)
 {
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
@@ -134,7 +134,7 @@ static void a_saved_acting_state_continues_bit_for_bit(void **state)
 }
 
 // Acting reads the weights in place: training changes what is done without making anything anew.
-static void acting_follows_the_weights(void **state)
+TEST_CASE(acting_follows_the_weights)
 {
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
@@ -149,15 +149,4 @@ static void acting_follows_the_weights(void **state)
     close_fixture(&r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(actions_are_within_range_and_repeat_with_the_seed),
-        cmocka_unit_test(a_first_flag_forgets_what_was_before),
-        cmocka_unit_test(beginning_makes_an_acting_policy_like_a_new_one),
-        cmocka_unit_test(samples_vary_around_the_mode),
-        cmocka_unit_test(a_saved_acting_state_continues_bit_for_bit),
-        cmocka_unit_test(acting_follows_the_weights),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

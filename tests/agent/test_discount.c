@@ -63,7 +63,7 @@ static double sum_of_returns(const float *r, const float *v, const float *d, dou
     return sum;
 }
 
-static void returns_use_the_discount_of_every_state(void **state)
+TEST_CASE(returns_use_the_discount_of_every_state)
 {
     wk_learner_config c = tiny(0);
     c.horizon = H;
@@ -117,7 +117,7 @@ static float train_on(fixture *f, uint64_t number)
     return m.discount_loss;
 }
 
-static void the_model_learns_when_episodes_end(void **state)
+TEST_CASE(the_model_learns_when_episodes_end)
 {
     fixture f = open_fixture(with_head(0), 1);
     float first = train_on(&f, 0), last = first;
@@ -128,7 +128,7 @@ static void the_model_learns_when_episodes_end(void **state)
 }
 
 // Nothing follows any start, so there is nothing to learn from imagination.
-static void starts_at_an_end_have_no_weight(void **state)
+TEST_CASE(starts_at_an_end_have_no_weight)
 {
     fixture f = open_fixture(with_head(TASKS), 1);
     batch *b = make_batch(1);
@@ -150,7 +150,7 @@ static void starts_at_an_end_have_no_weight(void **state)
     close_fixture(&f);
 }
 
-static void without_a_head_ends_change_nothing(void **state)
+TEST_CASE(without_a_head_ends_change_nothing)
 {
     fixture one = open_fixture(tiny(0), 1), other = open_fixture(tiny(0), 1);
     uint8_t ends[ROWS];
@@ -168,13 +168,4 @@ static void without_a_head_ends_change_nothing(void **state)
     close_fixture(&other);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(returns_use_the_discount_of_every_state),
-        cmocka_unit_test(the_model_learns_when_episodes_end),
-        cmocka_unit_test(starts_at_an_end_have_no_weight),
-        cmocka_unit_test(without_a_head_ends_change_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

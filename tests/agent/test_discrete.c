@@ -63,7 +63,7 @@ static void compute(measure *of, float values[CASES], float gradient[CASES * KIN
     engine_close(&e);
 }
 
-static void the_surprise_is_minus_the_log_probability(void **state)
+TEST_CASE(the_surprise_is_minus_the_log_probability)
 {
     float values[CASES], gradient[CASES * KINDS];
     compute(surprise, values, gradient);
@@ -79,7 +79,7 @@ static void the_surprise_is_minus_the_log_probability(void **state)
     }
 }
 
-static void the_entropy_and_its_gradient_are_those_of_the_categorical(void **state)
+TEST_CASE(the_entropy_and_its_gradient_are_those_of_the_categorical)
 {
     float values[CASES], gradient[CASES * KINDS];
     compute(wk_actor_entropy, values, gradient);
@@ -186,7 +186,7 @@ static void assert_metrics(const wk_learner_config *c, const wk_learner_metrics 
 }
 
 // gamma^t (pi - a_t) (G_t - v(z_t)) / (H N): what the logits of step t and start n get.
-static void reinforce_weighs_choices_by_what_they_brought_beyond_the_critic(void **state)
+TEST_CASE(reinforce_weighs_choices_by_what_they_brought_beyond_the_critic)
 {
     enum { H = 3, N = 4, STATES = (H + 1) * N, CHOICES = H * N };
     static const wk_network_id sets[] = {WK_NETWORK_TASK_ACTOR, WK_NETWORK_TASK_CRITIC,
@@ -242,7 +242,7 @@ static void reinforce_weighs_choices_by_what_they_brought_beyond_the_critic(void
     close_fixture(&f);
 }
 
-static void updates_repeat_to_the_bit_on_any_device(void **state)
+TEST_CASE(updates_repeat_to_the_bit_on_any_device)
 {
     for (int i = 0; i < N_KINDS; i++) {
         const wk_learner_config c = config_of(&kinds[i]);
@@ -267,7 +267,7 @@ static void updates_repeat_to_the_bit_on_any_device(void **state)
     }
 }
 
-static void saved_learners_go_on_alike(void **state)
+TEST_CASE(saved_learners_go_on_alike)
 {
     for (int i = 0; i < N_KINDS; i++) {
         const wk_learner_config c = config_of(&kinds[i]);
@@ -285,7 +285,7 @@ static void saved_learners_go_on_alike(void **state)
 }
 
 // Weights of one kind of observation are refused by a learner of another.
-static void weights_of_other_observations_are_refused(void **state)
+TEST_CASE(weights_of_other_observations_are_refused)
 {
     fixture a = open_fixture(config_of(&kinds[0]), 1), b = open_fixture(config_of(&kinds[2]), 1);
     assert_ok(wk_learner_save(a.learner, NULL, own_file(0), NULL, 0, &err));
@@ -296,7 +296,7 @@ static void weights_of_other_observations_are_refused(void **state)
     close_fixture(&b);
 }
 
-static void policies_choose_one_action(void **state)
+TEST_CASE(policies_choose_one_action)
 {
     for (int i = 0; i < N_KINDS; i++) {
         const wk_learner_config c = config_of(&kinds[i]);
@@ -329,7 +329,7 @@ static void policies_choose_one_action(void **state)
     }
 }
 
-static void vectors_are_predicted(void **state)
+TEST_CASE(vectors_are_predicted)
 {
     for (int i = 2; i < N_KINDS; i++) {
         const wk_learner_config c = config_of(&kinds[i]);
@@ -362,7 +362,7 @@ static void vectors_are_predicted(void **state)
     }
 }
 
-static void configs_that_make_no_sense_are_refused(void **state)
+TEST_CASE(configs_that_make_no_sense_are_refused)
 {
     wk_learner_config c = tiny(0);
     c.discrete = true;
@@ -379,18 +379,4 @@ static void configs_that_make_no_sense_are_refused(void **state)
     assert_false(wk_learner_config_is_alike(&c, &other));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_surprise_is_minus_the_log_probability),
-        cmocka_unit_test(the_entropy_and_its_gradient_are_those_of_the_categorical),
-        cmocka_unit_test(reinforce_weighs_choices_by_what_they_brought_beyond_the_critic),
-        cmocka_unit_test(updates_repeat_to_the_bit_on_any_device),
-        cmocka_unit_test(saved_learners_go_on_alike),
-        cmocka_unit_test(weights_of_other_observations_are_refused),
-        cmocka_unit_test(policies_choose_one_action),
-        cmocka_unit_test(vectors_are_predicted),
-        cmocka_unit_test(configs_that_make_no_sense_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

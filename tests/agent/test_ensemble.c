@@ -116,21 +116,21 @@ static void assert_disagreements(int action, int states, const float *want, size
 }
 
 // [H,N]: z_t + 10 a_t + 100.
-static void a_state_goes_with_the_action_taken_there(void **state)
+TEST_CASE(a_state_goes_with_the_action_taken_there)
 {
     const float want[] = {102, 109, 104, 111, 106, 113};
     assert_disagreements(WK_ACTION_TAKEN, WK_STATES_STEPS, want, 6);
 }
 
 // z_{t+1} + 10 a_t + 100.
-static void or_with_the_action_that_led_there(void **state)
+TEST_CASE(or_with_the_action_that_led_there)
 {
     const float want[] = {103, 110, 105, 112, 107, 114};
     assert_disagreements(WK_ACTION_ARRIVING, WK_STATES_STEPS, want, 6);
 }
 
 // z_0 + 100 comes first.
-static void the_start_with_no_action_can_be_the_first_of_the_states(void **state)
+TEST_CASE(the_start_with_no_action_can_be_the_first_of_the_states)
 {
     const float taken[] = {101, 105, 102, 109, 104, 111, 106, 113};
     const float arriving[] = {101, 105, 103, 110, 105, 112, 107, 114};
@@ -161,19 +161,10 @@ static void assert_loss(int action, int first)
     }
 }
 
-static void members_learn_with_the_action_they_are_asked_with(void **state)
+TEST_CASE(members_learn_with_the_action_they_are_asked_with)
 {
     assert_loss(WK_ACTION_TAKEN, 1);
     assert_loss(WK_ACTION_ARRIVING, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_state_goes_with_the_action_taken_there),
-        cmocka_unit_test(or_with_the_action_that_led_there),
-        cmocka_unit_test(the_start_with_no_action_can_be_the_first_of_the_states),
-        cmocka_unit_test(members_learn_with_the_action_they_are_asked_with),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -353,7 +353,7 @@ static void check_parameters(const fixture *f, int n)
     }
 }
 
-static void five_updates_match_the_reference(void **state)
+TEST_CASE(five_updates_match_the_reference)
 {
     fixture *f = *state;
     wk_error err = {0};
@@ -373,10 +373,4 @@ static void five_updates_match_the_reference(void **state)
     free_batch(&batch);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(five_updates_match_the_reference, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(set_up, tear_down)

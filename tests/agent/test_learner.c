@@ -21,12 +21,12 @@ static void assert_same_run(wk_learner_config config, int threads, wk_learner_co
     close_fixture(&b);
 }
 
-static void the_same_seed_gives_the_same_bytes(void **state)
+TEST_CASE(the_same_seed_gives_the_same_bytes)
 {
     assert_same_run(tiny(TASKS), 1, tiny(TASKS), 1);
 }
 
-static void another_seed_gives_other_bytes(void **state)
+TEST_CASE(another_seed_gives_other_bytes)
 {
     wk_learner_config other = tiny(0);
     other.seed++;
@@ -37,12 +37,12 @@ static void another_seed_gives_other_bytes(void **state)
     close_fixture(&b);
 }
 
-static void task_policies_alongside_do_not_change_the_reward_free_run(void **state)
+TEST_CASE(task_policies_alongside_do_not_change_the_reward_free_run)
 {
     assert_same_run(tiny(0), 1, tiny(TASKS), 1);
 }
 
-static void results_do_not_depend_on_the_number_of_threads(void **state)
+TEST_CASE(results_do_not_depend_on_the_number_of_threads)
 {
     assert_same_run(tiny(TASKS), 1, tiny(TASKS), 2);
     assert_same_run(tiny(TASKS), 1, tiny(TASKS), 3);
@@ -87,7 +87,7 @@ static void assert_skips(float bad)
 }
 
 // The next batch comes to the device while an update runs; it must not reach that update.
-static void an_update_in_three_parts_is_the_same_update(void **state)
+TEST_CASE(an_update_in_three_parts_is_the_same_update)
 {
     fixture whole = open_fixture(tiny(0), 1), parts = open_fixture(tiny(0), 1);
     batch *b[UPDATES + 1];
@@ -140,23 +140,23 @@ static void compare_overlapping_with_sequential(async_mode mode)
         free(b[n]);
 }
 
-static void overlapping_task_updates_are_those_in_sequence(void **state)
+TEST_CASE(overlapping_task_updates_are_those_in_sequence)
 {
     for (int mode = ASYNC_LATE; mode <= ASYNC_EAGER; mode++)
         compare_overlapping_with_sequential((async_mode)mode);
 }
 
-static void nan_in_a_batch_skips_counts_and_names_the_update(void **state)
+TEST_CASE(nan_in_a_batch_skips_counts_and_names_the_update)
 {
     assert_skips(NAN);
 }
 
-static void infinity_in_a_batch_skips_counts_and_names_the_update(void **state)
+TEST_CASE(infinity_in_a_batch_skips_counts_and_names_the_update)
 {
     assert_skips(INFINITY);
 }
 
-static void a_bad_reward_skips_its_own_task_only(void **state)
+TEST_CASE(a_bad_reward_skips_its_own_task_only)
 {
     fixture a = open_fixture(tiny(TASKS), 1);
     batch *b = make_batch(0);
@@ -192,7 +192,7 @@ static adam_groups groups_of(const wk_compiled_graph *compiled)
     return found;
 }
 
-static void the_optimisers_are_configured_by_their_keys(void **state)
+TEST_CASE(the_optimisers_are_configured_by_their_keys)
 {
     wk_learner_config config = tiny(TASKS);
     fixture plain = open_fixture(config, 1);
@@ -208,7 +208,7 @@ static void the_optimisers_are_configured_by_their_keys(void **state)
     close_fixture(&keras);
 }
 
-static void a_bad_reward_skips_all_heads_that_are_clipped_together(void **state)
+TEST_CASE(a_bad_reward_skips_all_heads_that_are_clipped_together)
 {
     wk_learner_config config = tiny(TASKS);
     config.reward_clip = WK_CLIP_JOINT;
@@ -226,7 +226,7 @@ static void a_bad_reward_skips_all_heads_that_are_clipped_together(void **state)
 }
 
 // With the start among the states, δ has one more term than the reward of the policy.
-static void the_authors_ensemble_learns_and_estimates_errors(void **state)
+TEST_CASE(the_authors_ensemble_learns_and_estimates_errors)
 {
     wk_learner_config config = tiny(0);
     config.ensemble_action = WK_ACTION_ARRIVING;
@@ -245,7 +245,7 @@ static void the_authors_ensemble_learns_and_estimates_errors(void **state)
     close_fixture(&plain);
 }
 
-static void the_longest_horizon_that_a_config_takes_can_be_imagined(void **state)
+TEST_CASE(the_longest_horizon_that_a_config_takes_can_be_imagined)
 {
     wk_learner_config config = tiny(0);
     config.horizon = 256;
@@ -255,7 +255,7 @@ static void the_longest_horizon_that_a_config_takes_can_be_imagined(void **state
     close_fixture(&r);
 }
 
-static void random_exploration_has_no_actor_and_still_estimates_errors(void **state)
+TEST_CASE(random_exploration_has_no_actor_and_still_estimates_errors)
 {
     wk_learner_config config = tiny(0);
     config.exploration = WK_EXPLORE_RANDOM;
@@ -273,7 +273,7 @@ static void random_exploration_has_no_actor_and_still_estimates_errors(void **st
 }
 
 // δ of a start is the mean over steps of what the metrics average over everything.
-static void the_error_estimates_average_to_the_disagreement(void **state)
+TEST_CASE(the_error_estimates_average_to_the_disagreement)
 {
     fixture r = open_fixture(tiny(0), 1);
     record out = update(&r, 0);
@@ -302,7 +302,7 @@ static double first_move(const wk_learner_config *config, wk_network_id network)
     return move;
 }
 
-static void a_rate_of_zero_trains_nothing(void **state)
+TEST_CASE(a_rate_of_zero_trains_nothing)
 {
     wk_learner_config config = tiny(0);
     config.policy_rate = 0;
@@ -310,7 +310,7 @@ static void a_rate_of_zero_trains_nothing(void **state)
 }
 
 // Adam's first step moves the weight with the largest gradient by about the rate.
-static void exploration_has_a_rate_of_its_own(void **state)
+TEST_CASE(exploration_has_a_rate_of_its_own)
 {
     wk_learner_config config = tiny(2);
     config.policy_rate = 1e-3f;
@@ -321,7 +321,7 @@ static void exploration_has_a_rate_of_its_own(void **state)
     assert_near(first_move(&config, WK_NETWORK_TASK_ACTOR), 1e-3, 1e-4);
 }
 
-static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
+TEST_CASE(bad_configs_are_refused_with_the_field_and_its_range)
 {
     wk_backend *backend;
     wk_learner *learner;
@@ -350,7 +350,7 @@ static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
     wk_backend_destroy(backend);
 }
 
-static void a_learner_without_tasks_has_no_task_updates(void **state)
+TEST_CASE(a_learner_without_tasks_has_no_task_updates)
 {
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
@@ -362,28 +362,4 @@ static void a_learner_without_tasks_has_no_task_updates(void **state)
     close_fixture(&r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_seed_gives_the_same_bytes),
-        cmocka_unit_test(another_seed_gives_other_bytes),
-        cmocka_unit_test(task_policies_alongside_do_not_change_the_reward_free_run),
-        cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
-        cmocka_unit_test(an_update_in_three_parts_is_the_same_update),
-        cmocka_unit_test(overlapping_task_updates_are_those_in_sequence),
-        cmocka_unit_test(nan_in_a_batch_skips_counts_and_names_the_update),
-        cmocka_unit_test(infinity_in_a_batch_skips_counts_and_names_the_update),
-        cmocka_unit_test(a_bad_reward_skips_its_own_task_only),
-        cmocka_unit_test(the_optimisers_are_configured_by_their_keys),
-        cmocka_unit_test(a_bad_reward_skips_all_heads_that_are_clipped_together),
-        cmocka_unit_test(the_authors_ensemble_learns_and_estimates_errors),
-        cmocka_unit_test(the_longest_horizon_that_a_config_takes_can_be_imagined),
-        cmocka_unit_test(random_exploration_has_no_actor_and_still_estimates_errors),
-        cmocka_unit_test(the_error_estimates_average_to_the_disagreement),
-        cmocka_unit_test(a_rate_of_zero_trains_nothing),
-        cmocka_unit_test(exploration_has_a_rate_of_its_own),
-        cmocka_unit_test(bad_configs_are_refused_with_the_field_and_its_range),
-        cmocka_unit_test(a_learner_without_tasks_has_no_task_updates),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -116,7 +116,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void the_reconstruction_loss_falls(void **state)
+TEST_CASE(the_reconstruction_loss_falls)
 {
     const fixture *f = *state;
     print_message("image loss %.1f -> %.1f\n", f->first_loss, f->last_loss);
@@ -169,7 +169,7 @@ static void foresee_all(const fixture *f, foresight *all)
     wk_prediction_destroy(prediction);
 }
 
-static void one_step_predictions_beat_copying_the_last_frame(void **state)
+TEST_CASE(one_step_predictions_beat_copying_the_last_frame)
 {
     foresight all[TURBULENCES];
     foresee_all(*state, all);
@@ -201,7 +201,7 @@ static double rank_correlation(const double *x, const double *y)
     return 1 - 6 * sum / (TURBULENCES * (TURBULENCES * TURBULENCES - 1.0));
 }
 
-static void the_ensemble_disagrees_more_where_the_model_is_wrong(void **state)
+TEST_CASE(the_ensemble_disagrees_more_where_the_model_is_wrong)
 {
     foresight all[TURBULENCES];
     foresee_all(*state, all);
@@ -221,7 +221,7 @@ static void the_ensemble_disagrees_more_where_the_model_is_wrong(void **state)
 }
 
 // Over the whole run: the episodes after the prefill, compared with as many of random actions.
-static void plan2explore_visits_more_of_the_pond_than_random_actions(void **state)
+TEST_CASE(plan2explore_visits_more_of_the_pond_than_random_actions)
 {
     const fixture *f = *state;
     toy_data random = toy_data_open(SEED);
@@ -246,7 +246,7 @@ static double score(toy_data_rower rower, int task)
 }
 
 // The policy has never acted in a pond before.
-static void policies_from_imagination_solve_their_tasks(void **state)
+TEST_CASE(policies_from_imagination_solve_their_tasks)
 {
     const fixture *f = *state;
     double mean = 0;
@@ -266,14 +266,4 @@ static void policies_from_imagination_solve_their_tasks(void **state)
     assert_true(mean > MEAN_SHARE_MIN);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_reconstruction_loss_falls),
-        cmocka_unit_test(one_step_predictions_beat_copying_the_last_frame),
-        cmocka_unit_test(the_ensemble_disagrees_more_where_the_model_is_wrong),
-        cmocka_unit_test(plan2explore_visits_more_of_the_pond_than_random_actions),
-        cmocka_unit_test(policies_from_imagination_solve_their_tasks),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(set_up, tear_down)

@@ -214,20 +214,20 @@ static int last_mode(void)
     return on_gpu() ? -1 : ASYNC_EAGER;
 }
 
-static void each_member_ends_as_it_would_alone(void **state)
+TEST_CASE(each_member_ends_as_it_would_alone)
 {
     for (int mode = -1; mode <= last_mode(); mode++)
         compare_with_alone(0, mode);
 }
 
-static void and_so_do_its_task_policies(void **state)
+TEST_CASE(and_so_do_its_task_policies)
 {
     for (int mode = -1; mode <= last_mode(); mode++)
         compare_with_alone(TASKS, mode);
 }
 
 // What a member saves is what a learner alone saves, and restoring it leaves the others alone.
-static void members_save_and_restore_by_themselves(void **state)
+TEST_CASE(members_save_and_restore_by_themselves)
 {
     population p = open_population(TASKS, -1);
     outcome together[MEMBERS];
@@ -251,7 +251,7 @@ static void members_save_and_restore_by_themselves(void **state)
     remove(own_file(0));
 }
 
-static void learners_that_differ_in_shape_are_refused(void **state)
+TEST_CASE(learners_that_differ_in_shape_are_refused)
 {
     wk_learner_config configs[2] = {tiny(0), tiny(0)};
     wk_learner *out[2];
@@ -268,13 +268,4 @@ static void learners_that_differ_in_shape_are_refused(void **state)
     wk_pool_destroy(pool);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_member_ends_as_it_would_alone),
-        cmocka_unit_test(and_so_do_its_task_policies),
-        cmocka_unit_test(members_save_and_restore_by_themselves),
-        cmocka_unit_test(learners_that_differ_in_shape_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

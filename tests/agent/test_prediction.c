@@ -23,7 +23,7 @@ static pictures *predict(fixture *r, const batch *b, int context)
     return out;
 }
 
-static void the_one_step_error_is_the_mean_squared_error_of_the_images(void **state)
+TEST_CASE(the_one_step_error_is_the_mean_squared_error_of_the_images)
 {
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
@@ -45,7 +45,7 @@ static void the_one_step_error_is_the_mean_squared_error_of_the_images(void **st
 
 // With all of it as context, open loop is reconstruction; a shorter context has the same first
 // frames.
-static void open_loop_starts_with_the_reconstructed_context(void **state)
+TEST_CASE(open_loop_starts_with_the_reconstructed_context)
 {
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
@@ -65,7 +65,7 @@ static void open_loop_starts_with_the_reconstructed_context(void **state)
     close_fixture(&r);
 }
 
-static void predictions_repeat_and_train_nothing(void **state)
+TEST_CASE(predictions_repeat_and_train_nothing)
 {
     fixture r = open_fixture(tiny(0), 1), twin = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
@@ -79,7 +79,7 @@ static void predictions_repeat_and_train_nothing(void **state)
     close_fixture(&twin);
 }
 
-static void a_prediction_without_room_is_refused(void **state)
+TEST_CASE(a_prediction_without_room_is_refused)
 {
     fixture r = open_fixture(tiny(0), 1);
     wk_prediction *prediction;
@@ -90,13 +90,4 @@ static void a_prediction_without_room_is_refused(void **state)
     close_fixture(&r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_one_step_error_is_the_mean_squared_error_of_the_images),
-        cmocka_unit_test(open_loop_starts_with_the_reconstructed_context),
-        cmocka_unit_test(predictions_repeat_and_train_nothing),
-        cmocka_unit_test(a_prediction_without_room_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

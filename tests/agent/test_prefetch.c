@@ -68,7 +68,7 @@ static int last_mode(void)
 #define FOR_ALL_DEVICES for (int mode = ASYNC_LATE; mode <= last_mode(); mode++)
 
 // On an eager device the next batch's world model is done before this update's scalars are read.
-static void an_update_reports_its_own_world_model(void **state)
+TEST_CASE(an_update_reports_its_own_world_model)
 {
     FOR_ALL_DEVICES
     {
@@ -89,7 +89,7 @@ static void an_update_reports_its_own_world_model(void **state)
 }
 
 // Task updates with the states of the last batch, when the next one's have been found already.
-static void a_task_update_reads_the_states_of_its_own_batch(void **state)
+TEST_CASE(a_task_update_reads_the_states_of_its_own_batch)
 {
     FOR_ALL_DEVICES
     {
@@ -110,7 +110,7 @@ static void a_task_update_reads_the_states_of_its_own_batch(void **state)
     }
 }
 
-static void a_batch_that_is_staged_in_place_of_another_is_the_one_learned_from(void **state)
+TEST_CASE(a_batch_that_is_staged_in_place_of_another_is_the_one_learned_from)
 {
     FOR_ALL_DEVICES
     {
@@ -147,7 +147,7 @@ static void assert_same_files(const char *a, const char *b)
 
 // A run that ends, or is saved, has staged a batch that it does not learn from. The bad numbers in
 // it stay its own too.
-static void a_batch_that_is_never_learned_from_changes_nothing(void **state)
+TEST_CASE(a_batch_that_is_never_learned_from_changes_nothing)
 {
     FOR_ALL_DEVICES
     {
@@ -170,7 +170,7 @@ static void a_batch_that_is_never_learned_from_changes_nothing(void **state)
     }
 }
 
-static void a_bad_prefetched_batch_skips_its_own_update_alone(void **state)
+TEST_CASE(a_bad_prefetched_batch_skips_its_own_update_alone)
 {
     FOR_ALL_DEVICES
     {
@@ -262,34 +262,34 @@ static void compare_with_something_between(restoring *happen, int tasks)
     remove(PATH);
 }
 
-static void a_checkpoint_restored_is_what_a_staged_batch_is_learned_with(void **state)
+TEST_CASE(a_checkpoint_restored_is_what_a_staged_batch_is_learned_with)
 {
     compare_with_something_between(restore_all, TASKS);
 }
 
-static void a_snapshot_restored_is_too(void **state)
+TEST_CASE(a_snapshot_restored_is_too)
 {
     compare_with_something_between(restore_world, TASKS);
     compare_with_something_between(restore_tasks, TASKS);
 }
 
-static void a_task_restored_leaves_the_staged_batch_alone(void **state)
+TEST_CASE(a_task_restored_leaves_the_staged_batch_alone)
 {
     compare_with_something_between(restore_task, 1);
 }
 
-static void a_failed_restore_leaves_the_staged_batch_alone(void **state)
+TEST_CASE(a_failed_restore_leaves_the_staged_batch_alone)
 {
     compare_with_something_between(restore_from_nowhere, 0);
 }
 
-static void an_observation_leaves_the_staged_batch_alone(void **state)
+TEST_CASE(an_observation_leaves_the_staged_batch_alone)
 {
     compare_with_something_between(observe, TASKS);
 }
 
 // Environments act on the weights of the last finished update, whatever is prefetched.
-static void acting_during_a_prefetch_reads_finished_weights(void **state)
+TEST_CASE(acting_during_a_prefetch_reads_finished_weights)
 {
     FOR_ALL_DEVICES
     {
@@ -320,7 +320,7 @@ static void acting_during_a_prefetch_reads_finished_weights(void **state)
 
 // Other scalars in the world model's handoff come out of the update: they were there before it was
 // started, and nobody made them again.
-static void the_world_model_has_run_when_its_update_is_started(void **state)
+TEST_CASE(the_world_model_has_run_when_its_update_is_started)
 {
     pair p = open_pair(tiny(0), ASYNC_EAGER);
     const float other = 1234;
@@ -336,7 +336,7 @@ static void the_world_model_has_run_when_its_update_is_started(void **state)
     close_pair(&p);
 }
 
-static void a_learner_can_be_made_without_prefetch(void **state)
+TEST_CASE(a_learner_can_be_made_without_prefetch)
 {
     fixture r = open_beside(tiny(0), ASYNC_LATE);
     wk_learner *turn;
@@ -435,7 +435,7 @@ static int check_steps(const wk_learner *l, const wk_plan *plan, const bool *don
     return count;
 }
 
-static void an_update_writes_what_a_prefetched_world_model_reads_before_the_event(void **state)
+TEST_CASE(an_update_writes_what_a_prefetched_world_model_reads_before_the_event)
 {
     fixture r = open_fixture(tiny(TASKS), 1);
     const wk_plan *plan = r.learner->update.program->plan;
@@ -452,7 +452,7 @@ static void an_update_writes_what_a_prefetched_world_model_reads_before_the_even
     close_fixture(&r);
 }
 
-static void a_task_update_leaves_a_prefetched_world_model_alone(void **state)
+TEST_CASE(a_task_update_leaves_a_prefetched_world_model_alone)
 {
     fixture r = open_fixture(tiny(TASKS), 1);
     const wk_plan *plan = r.learner->tasks.program->plan;
@@ -463,7 +463,7 @@ static void a_task_update_leaves_a_prefetched_world_model_alone(void **state)
     close_fixture(&r);
 }
 
-static void the_world_model_s_graph_writes_only_what_it_leaves(void **state)
+TEST_CASE(the_world_model_s_graph_writes_only_what_it_leaves)
 {
     fixture r = open_fixture(tiny(TASKS), 1);
     const wk_plan *plan = r.learner->model.program->plan;
@@ -480,25 +480,4 @@ static void the_world_model_s_graph_writes_only_what_it_leaves(void **state)
     close_fixture(&r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_update_reports_its_own_world_model),
-        cmocka_unit_test(a_task_update_reads_the_states_of_its_own_batch),
-        cmocka_unit_test(a_batch_that_is_staged_in_place_of_another_is_the_one_learned_from),
-        cmocka_unit_test(a_batch_that_is_never_learned_from_changes_nothing),
-        cmocka_unit_test(a_bad_prefetched_batch_skips_its_own_update_alone),
-        cmocka_unit_test(a_checkpoint_restored_is_what_a_staged_batch_is_learned_with),
-        cmocka_unit_test(a_snapshot_restored_is_too),
-        cmocka_unit_test(a_task_restored_leaves_the_staged_batch_alone),
-        cmocka_unit_test(a_failed_restore_leaves_the_staged_batch_alone),
-        cmocka_unit_test(an_observation_leaves_the_staged_batch_alone),
-        cmocka_unit_test(acting_during_a_prefetch_reads_finished_weights),
-        cmocka_unit_test(the_world_model_has_run_when_its_update_is_started),
-        cmocka_unit_test(a_learner_can_be_made_without_prefetch),
-        cmocka_unit_test(an_update_writes_what_a_prefetched_world_model_reads_before_the_event),
-        cmocka_unit_test(a_task_update_leaves_a_prefetched_world_model_alone),
-        cmocka_unit_test(the_world_model_s_graph_writes_only_what_it_leaves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

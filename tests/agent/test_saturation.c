@@ -22,7 +22,7 @@ static double excess(int at)
     return x > 2 ? x - 2 : x < -2 ? x + 2 : 0;
 }
 
-static void the_penalty_is_the_square_of_what_lies_beyond_the_bounds(void **state)
+TEST_CASE(the_penalty_is_the_square_of_what_lies_beyond_the_bounds)
 {
     wk_learner_config c = tiny(0);
     c.saturation_scale = 0.7f;
@@ -66,17 +66,10 @@ static double norm_after_saturation(float scale)
     return norm;
 }
 
-static void a_saturated_actor_keeps_a_gradient(void **state)
+TEST_CASE(a_saturated_actor_keeps_a_gradient)
 {
     assert_true(norm_after_saturation(0) < 1e-5);
     assert_true(norm_after_saturation(1) > 1e-3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_penalty_is_the_square_of_what_lies_beyond_the_bounds),
-        cmocka_unit_test(a_saturated_actor_keeps_a_gradient),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

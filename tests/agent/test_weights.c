@@ -8,7 +8,7 @@
 
 #define PATH "test_weights.tmp.safetensors"
 
-static void a_restored_learner_continues_bit_for_bit(void **state)
+TEST_CASE(a_restored_learner_continues_bit_for_bit)
 {
     wk_learner_config config = tiny(TASKS);
     fixture a = open_fixture(config, 1);
@@ -30,7 +30,7 @@ static void a_restored_learner_continues_bit_for_bit(void **state)
     remove(PATH);
 }
 
-static void a_snapshot_of_another_size_is_refused_and_changes_nothing(void **state)
+TEST_CASE(a_snapshot_of_another_size_is_refused_and_changes_nothing)
 {
     wk_learner_config other = tiny(TASKS);
     other.deter++;
@@ -47,7 +47,7 @@ static void a_snapshot_of_another_size_is_refused_and_changes_nothing(void **sta
     remove(PATH);
 }
 
-static void a_truncated_snapshot_is_refused_and_changes_nothing(void **state)
+TEST_CASE(a_truncated_snapshot_is_refused_and_changes_nothing)
 {
     fixture a = open_fixture(tiny(0), 1), twin = open_fixture(tiny(0), 1),
             other = open_fixture(tiny(0), 1);
@@ -87,7 +87,7 @@ static bool same_network(const fixture *a, const fixture *b, wk_network_id netwo
     return same;
 }
 
-static void weights_are_restored_whole_or_in_parts(void **state)
+TEST_CASE(weights_are_restored_whole_or_in_parts)
 {
     fixture a = open_fixture(tiny(TASKS), 1);
     for (uint64_t n = 0; n < UPDATES; n++)
@@ -108,7 +108,7 @@ static void weights_are_restored_whole_or_in_parts(void **state)
     remove(PATH);
 }
 
-static void a_world_model_fits_learners_with_other_tasks(void **state)
+TEST_CASE(a_world_model_fits_learners_with_other_tasks)
 {
     fixture a = open_fixture(tiny(0), 1), b = open_fixture(tiny(TASKS), 1),
             none = open_fixture(tiny(0), 1);
@@ -126,7 +126,7 @@ static void a_world_model_fits_learners_with_other_tasks(void **state)
     remove(PATH);
 }
 
-static void weights_are_read_from_a_checkpoint_too(void **state)
+TEST_CASE(weights_are_read_from_a_checkpoint_too)
 {
     fixture a = open_fixture(tiny(TASKS), 1), b = open_fixture(tiny(TASKS), 1);
     update(&a, 0);
@@ -159,7 +159,7 @@ static void assert_foreign(wk_learner_config other, wk_learner_config config, un
     remove(PATH);
 }
 
-static void weights_that_do_not_fit_are_refused_and_name_their_run(void **state)
+TEST_CASE(weights_that_do_not_fit_are_refused_and_name_their_run)
 {
     wk_learner_config other = tiny(TASKS);
     assert_foreign(tiny(0), tiny(TASKS), WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, "missing: reward/");
@@ -176,7 +176,7 @@ static void weights_that_do_not_fit_are_refused_and_name_their_run(void **state)
 }
 
 // One task's networks out of a file with several: what is left of each stack is that member.
-static void a_single_task_is_taken_from_a_file_with_several(void **state)
+TEST_CASE(a_single_task_is_taken_from_a_file_with_several)
 {
     fixture all = open_fixture(tiny(TASKS), 1), one = open_fixture(tiny(1), 1),
             twin = open_fixture(tiny(1), 1);
@@ -206,7 +206,7 @@ static void a_single_task_is_taken_from_a_file_with_several(void **state)
     remove(PATH);
 }
 
-static void damaged_weights_are_refused_and_change_nothing(void **state)
+TEST_CASE(damaged_weights_are_refused_and_change_nothing)
 {
     fixture a = open_fixture(tiny(0), 1), b = open_fixture(tiny(0), 1),
             twin = open_fixture(tiny(0), 1);
@@ -229,7 +229,7 @@ static void damaged_weights_are_refused_and_change_nothing(void **state)
 }
 
 // World model, reward heads and actors, rounded; all else stays as it was initialised.
-static void compact_weights_have_what_acting_and_imagining_need(void **state)
+TEST_CASE(compact_weights_have_what_acting_and_imagining_need)
 {
     const char *compact = PATH ".compact";
     const unsigned parts = WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS;
@@ -287,7 +287,7 @@ static void compact_weights_have_what_acting_and_imagining_need(void **state)
 }
 
 // Training the tasks on observed states changes the task networks and nothing else.
-static void tasks_can_be_trained_from_a_snapshot(void **state)
+TEST_CASE(tasks_can_be_trained_from_a_snapshot)
 {
     fixture a = open_fixture(tiny(TASKS), 1), twin = open_fixture(tiny(TASKS), 1);
     batch *b = make_batch(0);
@@ -315,20 +315,4 @@ static void tasks_can_be_trained_from_a_snapshot(void **state)
     close_fixture(&twin);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_restored_learner_continues_bit_for_bit),
-        cmocka_unit_test(a_snapshot_of_another_size_is_refused_and_changes_nothing),
-        cmocka_unit_test(a_truncated_snapshot_is_refused_and_changes_nothing),
-        cmocka_unit_test(weights_are_restored_whole_or_in_parts),
-        cmocka_unit_test(a_world_model_fits_learners_with_other_tasks),
-        cmocka_unit_test(weights_are_read_from_a_checkpoint_too),
-        cmocka_unit_test(weights_that_do_not_fit_are_refused_and_name_their_run),
-        cmocka_unit_test(a_single_task_is_taken_from_a_file_with_several),
-        cmocka_unit_test(damaged_weights_are_refused_and_change_nothing),
-        cmocka_unit_test(compact_weights_have_what_acting_and_imagining_need),
-        cmocka_unit_test(tasks_can_be_trained_from_a_snapshot),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

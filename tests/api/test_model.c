@@ -132,7 +132,7 @@ static bool agrees(int v, size_t t, bool images_too, bool vectors_too)
 
 // An open loop samples the stochastic part of its context, which has 27 values here; one of them
 // must look like its first frame, and go on like the others. With images, vectors, and both.
-static void what_is_imagined_is_that_of_an_open_loop(void **state)
+TEST_CASE(what_is_imagined_is_that_of_an_open_loop)
 {
     static const char *const names[] = {"run", "vector", "both"};
     float stoch[VALUES][FLAT], deter[VALUES][DETER], same_action[VALUES * CHOICES];
@@ -168,7 +168,7 @@ static void what_is_imagined_is_that_of_an_open_loop(void **state)
 }
 
 // What a state has become must depend on every number that was seen.
-static void vectors_and_images_change_the_posterior(void **state)
+TEST_CASE(vectors_and_images_change_the_posterior)
 {
     for (int d = 0; d < 2; d++) {
         char directory[512];
@@ -193,7 +193,7 @@ static void vectors_and_images_change_the_posterior(void **state)
     }
 }
 
-static void missing_parts_and_numbers_that_are_not_finite_are_refused(void **state)
+TEST_CASE(missing_parts_and_numbers_that_are_not_finite_are_refused)
 {
     char directory[512];
     latents l = {{0}, {0}};
@@ -231,7 +231,7 @@ static void missing_parts_and_numbers_that_are_not_finite_are_refused(void **sta
     wk_model_destroy(model);
 }
 
-static void draws_come_from_the_seed(void **state)
+TEST_CASE(draws_come_from_the_seed)
 {
     latents after[3] = {{{0}, {0}}, {{0}, {0}}, {{0}, {0}}};
     const uint64_t seeds[3] = {1, 1, 2};
@@ -245,7 +245,7 @@ static void draws_come_from_the_seed(void **state)
     assert_memory_not_equal(&after[0], &after[2], sizeof after[0]);
 }
 
-static void nothing_is_kept_between_calls(void **state)
+TEST_CASE(nothing_is_kept_between_calls)
 {
     wk_model *model = open_model(false, 0);
     const wk_model_sizes sizes = wk_model_get_sizes(model);
@@ -266,7 +266,7 @@ static void nothing_is_kept_between_calls(void **state)
     wk_model_destroy(model);
 }
 
-static void what_is_wrong_is_said(void **state)
+TEST_CASE(what_is_wrong_is_said)
 {
     wk_model *model;
     wk_model_config config = wk_model_config_default();
@@ -292,15 +292,4 @@ static void what_is_wrong_is_said(void **state)
     wk_model_destroy(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_imagined_is_that_of_an_open_loop),
-        cmocka_unit_test(vectors_and_images_change_the_posterior),
-        cmocka_unit_test(missing_parts_and_numbers_that_are_not_finite_are_refused),
-        cmocka_unit_test(draws_come_from_the_seed),
-        cmocka_unit_test(nothing_is_kept_between_calls),
-        cmocka_unit_test(what_is_wrong_is_said),
-    };
-    return cmocka_run_group_tests(tests, setup_run, teardown);
-}
+TEST_MAIN(setup_run, teardown)

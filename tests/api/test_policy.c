@@ -109,12 +109,12 @@ static void expect_actions_of_an_evaluation(void)
     wk_saved_run_close(&saved);
 }
 
-static void the_actions_are_those_of_an_evaluation(void **state)
+TEST_CASE(the_actions_are_those_of_an_evaluation)
 {
     expect_actions_of_an_evaluation();
 }
 
-static void compact_weights_act_as_in_their_evaluation(void **state)
+TEST_CASE(compact_weights_act_as_in_their_evaluation)
 {
     char whole[WK_PATH_MAX], compact[WK_PATH_MAX];
     const wk_weights_source snapshot = {.kind = WK_WEIGHTS_SNAPSHOT};
@@ -161,7 +161,7 @@ static double mean_of_the_library(const char *weights)
     return wk_stats_mean(returns, COUNT);
 }
 
-static void every_kind_of_weights_scores_as_by_the_command(void **state)
+TEST_CASE(every_kind_of_weights_scores_as_by_the_command)
 {
     static const char *const kinds[] = {"alongside", "adapted", "finetuned"};
     double means[3];
@@ -213,7 +213,7 @@ static bool same(const float a[WIDTH_MAX], const float b[WIDTH_MAX])
     return memcmp(a, b, WIDTH_MAX * sizeof *a) == 0;
 }
 
-static void the_first_image_of_an_episode_forgets_the_one_before(void **state)
+TEST_CASE(the_first_image_of_an_episode_forgets_the_one_before)
 {
     const wk_policy_config config = west();
     wk_policy *policy = open_policy(&config);
@@ -231,7 +231,7 @@ static void the_first_image_of_an_episode_forgets_the_one_before(void **state)
     wk_policy_destroy(policy);
 }
 
-static void draws_come_from_the_seed(void **state)
+TEST_CASE(draws_come_from_the_seed)
 {
     wk_policy_config config = west();
     float mode[WIDTH_MAX], sampled[WIDTH_MAX], again[WIDTH_MAX], other[WIDTH_MAX];
@@ -252,7 +252,7 @@ static void draws_come_from_the_seed(void **state)
     assert_false(same(sampled, other));
 }
 
-static void what_it_remembers_can_be_kept(void **state)
+TEST_CASE(what_it_remembers_can_be_kept)
 {
     const wk_policy_config config = west();
     wk_policy *policy = open_policy(&config), *other = open_policy(&config);
@@ -276,7 +276,7 @@ static void what_it_remembers_can_be_kept(void **state)
     wk_policy_destroy(other);
 }
 
-static void the_exploration_policy_acts_too(void **state)
+TEST_CASE(the_exploration_policy_acts_too)
 {
     wk_policy_config config = west();
     float task[WIDTH_MAX], explored[WIDTH_MAX];
@@ -292,7 +292,7 @@ static void the_exploration_policy_acts_too(void **state)
     assert_refused(wk_policy_create(&config, &policy, &err), WK_E_INPUT, "leave it NULL");
 }
 
-static void an_older_snapshot_can_be_named(void **state)
+TEST_CASE(an_older_snapshot_can_be_named)
 {
     uint64_t steps[8];
     assert_int_equal(weights_steps(run, WK_WEIGHTS_SNAPSHOT, steps, 8), 2);
@@ -309,7 +309,7 @@ static void expect_refused(wk_policy_config config, wk_status status, const char
     assert_refused(wk_policy_create(&config, &policy, &err), status, part);
 }
 
-static void what_is_wrong_is_said(void **state)
+TEST_CASE(what_is_wrong_is_said)
 {
     wk_policy_config config = wk_policy_config_default();
     expect_refused(config, WK_E_INPUT, "run:");
@@ -338,7 +338,7 @@ static void what_is_wrong_is_said(void **state)
 
 // The plug-in leaves a file behind when it is loaded. Its description is enough to act; only
 // environments need the code.
-static void code_is_loaded_only_where_the_caller_names_it(void **state)
+TEST_CASE(code_is_loaded_only_where_the_caller_names_it)
 {
     char mark[512], plugin[512], made[512];
     setenv("MARK_FILE", inside("../LOADED", mark), 1);
@@ -364,19 +364,4 @@ static void code_is_loaded_only_where_the_caller_names_it(void **state)
     wk_policy_destroy(policy);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_actions_are_those_of_an_evaluation),
-        cmocka_unit_test(compact_weights_act_as_in_their_evaluation),
-        cmocka_unit_test(every_kind_of_weights_scores_as_by_the_command),
-        cmocka_unit_test(the_first_image_of_an_episode_forgets_the_one_before),
-        cmocka_unit_test(draws_come_from_the_seed),
-        cmocka_unit_test(what_it_remembers_can_be_kept),
-        cmocka_unit_test(the_exploration_policy_acts_too),
-        cmocka_unit_test(an_older_snapshot_can_be_named),
-        cmocka_unit_test(what_is_wrong_is_said),
-        cmocka_unit_test(code_is_loaded_only_where_the_caller_names_it),
-    };
-    return cmocka_run_group_tests(tests, setup_runs, teardown);
-}
+TEST_MAIN(setup_runs, teardown)

@@ -8,7 +8,7 @@ static const made_score scores[] = {{"walk", "dr", NULL, 700.25, 400.125, false}
                                     {"walk", "steep", NULL, 500, 200, false}};
 static wk_error err;
 
-static void every_score_is_a_row_that_says_whose_it_is(void **state)
+TEST_CASE(every_score_is_a_row_that_says_whose_it_is)
 {
     made_whole("runs/a", first, scores, 2);
     made_whole("runs/b", second, scores, 1);
@@ -35,7 +35,7 @@ static void every_score_is_a_row_that_says_whose_it_is(void **state)
     wk_results_free(results);
 }
 
-static void one_measurement_in_two_files_is_one_row(void **state)
+TEST_CASE(one_measurement_in_two_files_is_one_row)
 {
     made_whole("twice", first, scores, 2);
     made_eval_of("twice", &first, "adapted", 500000, (made_sample){100, 0, "-0123abcd"}, scores, 1);
@@ -49,7 +49,7 @@ static void one_measurement_in_two_files_is_one_row(void **state)
     wk_results_free(results);
 }
 
-static void what_is_left_out_is_said(void **state)
+TEST_CASE(what_is_left_out_is_said)
 {
     made_whole("torn", first, scores, 2);
     made_file("torn/eval/adapted-000000000007.json", "{\"format\": ");
@@ -64,7 +64,7 @@ static void what_is_left_out_is_said(void **state)
 }
 
 // The last line is just being written; a number that was not finite is null in the file.
-static void a_curve_is_one_metric_over_the_steps(void **state)
+TEST_CASE(a_curve_is_one_metric_over_the_steps)
 {
     made_file("log/metrics.jsonl", "%s",
               "{\"step\": 20, \"agent_step\": 10, \"train/model_loss\": 4.5, \"other\": 1}\n"
@@ -88,13 +88,4 @@ static void a_curve_is_one_metric_over_the_steps(void **state)
     assert_refused(wk_curve_read("bad", "fps", &curve, &err), WK_E_FORMAT, "line 2");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_score_is_a_row_that_says_whose_it_is),
-        cmocka_unit_test(one_measurement_in_two_files_is_one_row),
-        cmocka_unit_test(what_is_left_out_is_said),
-        cmocka_unit_test(a_curve_is_one_metric_over_the_steps),
-    };
-    return cmocka_run_group_tests(tests, made_setup, made_teardown);
-}
+TEST_MAIN(made_setup, made_teardown)

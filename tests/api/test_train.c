@@ -92,7 +92,7 @@ static void on_message(void *context, bool is_warning, const char *line)
     if (strstr(line, "toy")) w->messages++;
 }
 
-static void a_run_has_the_bytes_of_the_commands(void **state)
+TEST_CASE(a_run_has_the_bytes_of_the_commands)
 {
     watcher w = {0};
     char path[512];
@@ -119,7 +119,7 @@ static void stop_in(const char *directory)
     assert_in_range(w.last.steps, 150, 160);
 }
 
-static void a_stopped_run_goes_on_by_its_directory_alone(void **state)
+TEST_CASE(a_stopped_run_goes_on_by_its_directory_alone)
 {
     char path[512];
     stop_in(inside("stopped", path));
@@ -129,7 +129,7 @@ static void a_stopped_run_goes_on_by_its_directory_alone(void **state)
     expect_the_commands_bytes(path);
 }
 
-static void the_command_goes_on_with_the_librarys_run(void **state)
+TEST_CASE(the_command_goes_on_with_the_librarys_run)
 {
     char path[512];
     stop_in(inside("handed", path));
@@ -137,7 +137,7 @@ static void the_command_goes_on_with_the_librarys_run(void **state)
     expect_the_commands_bytes(path);
 }
 
-static void another_runs_settings_are_taken_with_from(void **state)
+TEST_CASE(another_runs_settings_are_taken_with_from)
 {
     char path[512], from[512];
     wk_train_config config = wk_train_config_default();
@@ -147,7 +147,7 @@ static void another_runs_settings_are_taken_with_from(void **state)
     expect_the_commands_bytes(path);
 }
 
-static void bad_input_is_said_and_leaves_no_directory(void **state)
+TEST_CASE(bad_input_is_said_and_leaves_no_directory)
 {
     wk_run_end end;
     char path[512];
@@ -165,7 +165,7 @@ static void bad_input_is_said_and_leaves_no_directory(void **state)
     assert_false(wk_path_exists(path));
 }
 
-static void a_stop_ends_the_wait_for_another_process(void **state)
+TEST_CASE(a_stop_ends_the_wait_for_another_process)
 {
     char path[512];
     static const volatile sig_atomic_t stop = 1;
@@ -183,7 +183,7 @@ static void a_stop_ends_the_wait_for_another_process(void **state)
 }
 
 // The plug-in leaves a file behind when it is loaded.
-static void code_is_loaded_only_where_the_settings_name_it(void **state)
+TEST_CASE(code_is_loaded_only_where_the_settings_name_it)
 {
     char path[512], from[512], mark[512], plugin[512];
     wk_run_end end;
@@ -207,16 +207,4 @@ static void code_is_loaded_only_where_the_settings_name_it(void **state)
     assert_false(wk_path_exists(mark));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_has_the_bytes_of_the_commands),
-        cmocka_unit_test(a_stopped_run_goes_on_by_its_directory_alone),
-        cmocka_unit_test(the_command_goes_on_with_the_librarys_run),
-        cmocka_unit_test(another_runs_settings_are_taken_with_from),
-        cmocka_unit_test(bad_input_is_said_and_leaves_no_directory),
-        cmocka_unit_test(a_stop_ends_the_wait_for_another_process),
-        cmocka_unit_test(code_is_loaded_only_where_the_settings_name_it),
-    };
-    return cmocka_run_group_tests(tests, setup_run, teardown);
-}
+TEST_MAIN(setup_run, teardown)

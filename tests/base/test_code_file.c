@@ -12,7 +12,7 @@
 
 static wk_error err;
 
-static void paths_and_hashes_are_checked(void **state)
+TEST_CASE(paths_and_hashes_are_checked)
 {
     assert_true(wk_code_path_valid("/a b/c.so"));
     assert_false(wk_code_path_valid("a.so"));
@@ -34,7 +34,7 @@ static void paths_and_hashes_are_checked(void **state)
     assert_false(wk_sha256_valid("abc"));
 }
 
-static void a_file_is_looked_at_without_links(void **state)
+TEST_CASE(a_file_is_looked_at_without_links)
 {
     wk_code_file a, b;
     assert_ok(wk_file_write("code-file.tmp", "abc", 3, &err));
@@ -52,7 +52,7 @@ static void a_file_is_looked_at_without_links(void **state)
     assert_refused(wk_code_file_read("/dev/zero", &a, &err), WK_E_FORMAT, "not a shared object");
 }
 
-static void words_are_quoted_for_the_shell(void **state)
+TEST_CASE(words_are_quoted_for_the_shell)
 {
     static const char *const words[][2] = {{"/a/b-1.so", "/a/b-1.so"},
                                            {"", "''"},
@@ -91,7 +91,7 @@ static const char *folder_of(const char *name)
     return NULL;
 }
 
-static void every_embedded_file_is_its_source(void **state)
+TEST_CASE(every_embedded_file_is_its_source)
 {
     for (const wk_asset *asset = wk_assets; asset->name; asset++) {
         char path[4096], *bytes;
@@ -105,7 +105,7 @@ static void every_embedded_file_is_its_source(void **state)
     }
 }
 
-static void every_source_is_embedded(void **state)
+TEST_CASE(every_source_is_embedded)
 {
     for (size_t i = 0; i < SOURCES; i++) {
         DIR *directory = opendir(sources[i].folder);
@@ -117,7 +117,7 @@ static void every_source_is_embedded(void **state)
     }
 }
 
-static void asking_for_an_unknown_file_is_a_bug_that_stops_the_program(void **state)
+TEST_CASE(asking_for_an_unknown_file_is_a_bug_that_stops_the_program)
 {
     pid_t child = fork();
     assert_true(child >= 0);
@@ -132,15 +132,4 @@ static void asking_for_an_unknown_file_is_a_bug_that_stops_the_program(void **st
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_and_hashes_are_checked),
-        cmocka_unit_test(a_file_is_looked_at_without_links),
-        cmocka_unit_test(words_are_quoted_for_the_shell),
-        cmocka_unit_test(every_embedded_file_is_its_source),
-        cmocka_unit_test(every_source_is_embedded),
-        cmocka_unit_test(asking_for_an_unknown_file_is_a_bug_that_stops_the_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

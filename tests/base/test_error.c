@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static void a_failure_fills_status_and_message(void **state)
+TEST_CASE(a_failure_fills_status_and_message)
 {
     wk_error err = {0};
     assert_int_equal(wk_fail(&err, WK_E_FORMAT, "%s has %d bytes", "x", 3), WK_E_FORMAT);
@@ -14,20 +14,20 @@ static void a_failure_fills_status_and_message(void **state)
     assert_string_equal(err.message, "x has 3 bytes");
 }
 
-static void a_missing_error_is_allowed(void **state)
+TEST_CASE(a_missing_error_is_allowed)
 {
     assert_int_equal(wk_fail(NULL, WK_E_IO, "nobody reads this"), WK_E_IO);
     assert_int_not_equal(wk_fail_context(NULL, "nor this"), WK_OK);
 }
 
-static void a_long_message_is_cut(void **state)
+TEST_CASE(a_long_message_is_cut)
 {
     wk_error err;
     wk_fail(&err, WK_E_INPUT, "%2000d", 1);
     assert_int_equal(strlen(err.message), sizeof err.message - 1);
 }
 
-static void context_comes_before_the_message(void **state)
+TEST_CASE(context_comes_before_the_message)
 {
     wk_error err = {0};
     wk_fail(&err, WK_E_NOT_FOUND, "no task");
@@ -35,7 +35,7 @@ static void context_comes_before_the_message(void **state)
     assert_string_equal(err.message, "domain 'x': no task");
 }
 
-static void context_that_is_said_already_is_not_repeated(void **state)
+TEST_CASE(context_that_is_said_already_is_not_repeated)
 {
     wk_error err = {0};
     wk_fail(&err, WK_E_IO, "cannot write '%s': No space left on device", "x");
@@ -45,7 +45,7 @@ static void context_that_is_said_already_is_not_repeated(void **state)
     assert_string_equal(err.message, "cannot write 'y': cannot write 'x': No space left on device");
 }
 
-static void context_that_does_not_fit_is_left_out(void **state)
+TEST_CASE(context_that_does_not_fit_is_left_out)
 {
     wk_error err = {0};
     wk_fail(&err, WK_E_IO, "what to do");
@@ -53,7 +53,7 @@ static void context_that_does_not_fit_is_left_out(void **state)
     assert_string_equal(err.message, "what to do");
 }
 
-static void every_status_has_its_own_name(void **state)
+TEST_CASE(every_status_has_its_own_name)
 {
     for (int a = WK_OK; a <= WK_E_STOPPED; a++)
         for (int b = WK_OK; b < a; b++)
@@ -71,7 +71,7 @@ static wk_status try_twice(wk_status first, wk_status second, int *reached)
     return WK_OK;
 }
 
-static void try_returns_at_the_first_failure(void **state)
+TEST_CASE(try_returns_at_the_first_failure)
 {
     int reached = 0;
     assert_int_equal(try_twice(WK_E_IO, WK_OK, &reached), WK_E_IO);
@@ -83,7 +83,7 @@ static void try_returns_at_the_first_failure(void **state)
 }
 
 // Paths and texts of plug-ins may hold anything.
-static void a_message_is_one_line(void **state)
+TEST_CASE(a_message_is_one_line)
 {
     wk_error err = {0};
     (void)wk_fail(&err, WK_E_NOT_FOUND, "there is no file '%s'", "a\nb\tc\033d\x7f θ\u202e");
@@ -106,7 +106,7 @@ static void keep(void *context, wk_log_level level, const char *line)
     snprintf(last->line, sizeof last->line, "%s", line);
 }
 
-static void lines_are_formatted_and_handed_over(void **state)
+TEST_CASE(lines_are_formatted_and_handed_over)
 {
     last_line last = {0};
     wk_log log = {.sink = keep, .context = &last};
@@ -115,7 +115,7 @@ static void lines_are_formatted_and_handed_over(void **state)
     assert_int_equal(last.level, WK_LOG_WARN);
 }
 
-static void lines_below_the_level_are_dropped(void **state)
+TEST_CASE(lines_below_the_level_are_dropped)
 {
     last_line last = {0};
     wk_log log = {.sink = keep, .context = &last, .min_level = WK_LOG_WARN};
@@ -127,14 +127,14 @@ static void lines_below_the_level_are_dropped(void **state)
     assert_int_equal(last.count, 2);
 }
 
-static void a_log_without_a_sink_is_silent(void **state)
+TEST_CASE(a_log_without_a_sink_is_silent)
 {
     wk_log log = {0};
     wk_log_line(&log, WK_LOG_ERROR, "a");
     wk_log_line(NULL, WK_LOG_ERROR, "b");
 }
 
-static void long_lines_end_in_dots(void **state)
+TEST_CASE(long_lines_end_in_dots)
 {
     last_line last = {0};
     wk_log log = {.sink = keep, .context = &last};
@@ -145,7 +145,7 @@ static void long_lines_end_in_dots(void **state)
     assert_string_equal(last.line + 997, "...");
 }
 
-static void a_stream_gets_plain_lines_and_marked_ones(void **state)
+TEST_CASE(a_stream_gets_plain_lines_and_marked_ones)
 {
     char *text;
     size_t size;
@@ -162,7 +162,7 @@ static void a_stream_gets_plain_lines_and_marked_ones(void **state)
     free(text);
 }
 
-static void clocks_run_forward_and_thread_time_only_while_working(void **state)
+TEST_CASE(clocks_run_forward_and_thread_time_only_while_working)
 {
     double wall = wk_clock_seconds(), cpu = wk_clock_thread_seconds();
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
@@ -172,24 +172,4 @@ static void clocks_run_forward_and_thread_time_only_while_working(void **state)
     assert_true(cpu >= 0 && cpu < 0.04);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failure_fills_status_and_message),
-        cmocka_unit_test(a_missing_error_is_allowed),
-        cmocka_unit_test(a_long_message_is_cut),
-        cmocka_unit_test(context_comes_before_the_message),
-        cmocka_unit_test(context_that_is_said_already_is_not_repeated),
-        cmocka_unit_test(context_that_does_not_fit_is_left_out),
-        cmocka_unit_test(every_status_has_its_own_name),
-        cmocka_unit_test(try_returns_at_the_first_failure),
-        cmocka_unit_test(a_message_is_one_line),
-        cmocka_unit_test(lines_are_formatted_and_handed_over),
-        cmocka_unit_test(lines_below_the_level_are_dropped),
-        cmocka_unit_test(a_log_without_a_sink_is_silent),
-        cmocka_unit_test(long_lines_end_in_dots),
-        cmocka_unit_test(a_stream_gets_plain_lines_and_marked_ones),
-        cmocka_unit_test(clocks_run_forward_and_thread_time_only_while_working),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -52,7 +52,7 @@ static wk_status write_text(const char *path, const char *text)
     return wk_file_write(path, text, strlen(text), &err);
 }
 
-static void what_is_written_is_read(void **state)
+TEST_CASE(what_is_written_is_read)
 {
     assert_ok(write_text("a", "one"));
     assert_content("a", "one");
@@ -63,7 +63,7 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(names_in("."), 2);
 }
 
-static void bytes_with_zeros_survive_and_get_a_terminator(void **state)
+TEST_CASE(bytes_with_zeros_survive_and_get_a_terminator)
 {
     const char bytes[] = {1, 0, 2, 0};
     assert_ok(wk_file_write("a", bytes, sizeof bytes, &err));
@@ -76,7 +76,7 @@ static void bytes_with_zeros_survive_and_get_a_terminator(void **state)
     free(back);
 }
 
-static void a_write_in_pieces_appears_only_with_the_commit(void **state)
+TEST_CASE(a_write_in_pieces_appears_only_with_the_commit)
 {
     assert_ok(write_text("a", "old"));
     wk_file_writer *writer;
@@ -89,7 +89,7 @@ static void a_write_in_pieces_appears_only_with_the_commit(void **state)
     assert_int_equal(names_in("."), 1);
 }
 
-static void a_discarded_write_leaves_no_trace(void **state)
+TEST_CASE(a_discarded_write_leaves_no_trace)
 {
     assert_ok(write_text("a", "old"));
     wk_file_writer *writer;
@@ -101,7 +101,7 @@ static void a_discarded_write_leaves_no_trace(void **state)
     assert_int_equal(names_in("."), 1);
 }
 
-static void two_writers_of_one_file_do_not_meet(void **state)
+TEST_CASE(two_writers_of_one_file_do_not_meet)
 {
     wk_file_writer *first, *second;
     assert_ok(wk_file_writer_begin("a", &first, &err));
@@ -114,7 +114,7 @@ static void two_writers_of_one_file_do_not_meet(void **state)
     assert_content("a", "first");
 }
 
-static void a_full_disk_leaves_the_old_content_and_nothing_else(void **state)
+TEST_CASE(a_full_disk_leaves_the_old_content_and_nothing_else)
 {
     assert_ok(write_text("a", "old"));
     const fault_call calls[] = {FAULT_WRITE, FAULT_SYNC};
@@ -127,7 +127,7 @@ static void a_full_disk_leaves_the_old_content_and_nothing_else(void **state)
     }
 }
 
-static void a_rename_that_fails_leaves_the_old_content(void **state)
+TEST_CASE(a_rename_that_fails_leaves_the_old_content)
 {
     assert_ok(write_text("a", "old"));
     fault_arm(FAULT_RENAME, 0, EIO);
@@ -139,7 +139,7 @@ static void a_rename_that_fails_leaves_the_old_content(void **state)
     assert_int_equal(names_in("."), 2);
 }
 
-static void a_folder_that_cannot_be_synced_is_reported_unless_it_never_can(void **state)
+TEST_CASE(a_folder_that_cannot_be_synced_is_reported_unless_it_never_can)
 {
     fault_arm(FAULT_SYNC, 1, EIO);
     assert_refused(write_text("a", "new"), WK_E_IO, "cannot make durable");
@@ -147,7 +147,7 @@ static void a_folder_that_cannot_be_synced_is_reported_unless_it_never_can(void 
     assert_ok(write_text("a", "new"));
 }
 
-static void every_allocation_that_fails_is_reported(void **state)
+TEST_CASE(every_allocation_that_fails_is_reported)
 {
     assert_ok(write_text("a", "old"));
     int failures = 0;
@@ -167,7 +167,7 @@ static void every_allocation_that_fails_is_reported(void **state)
     assert_refused(wk_file_read("a", 100, &bytes, NULL, &err), WK_E_MEMORY, "'a': no memory");
 }
 
-static void interrupted_calls_are_repeated(void **state)
+TEST_CASE(interrupted_calls_are_repeated)
 {
     fault_arm(FAULT_WRITE, 0, EINTR);
     assert_ok(write_text("a", "text"));
@@ -178,7 +178,7 @@ static void interrupted_calls_are_repeated(void **state)
 }
 
 // The limit on file sizes makes the kernel write a part, then refuse: a real short write.
-static void a_short_write_is_completed_or_fails_whole(void **state)
+TEST_CASE(a_short_write_is_completed_or_fails_whole)
 {
     assert_ok(write_text("a", "old"));
     struct rlimit before, small;
@@ -196,7 +196,7 @@ static void a_short_write_is_completed_or_fails_whole(void **state)
     assert_int_equal(names_in("."), 1);
 }
 
-static void reads_that_cannot_work_say_why(void **state)
+TEST_CASE(reads_that_cannot_work_say_why)
 {
     char *bytes;
     assert_refused(wk_file_read("none", 100, &bytes, NULL, &err), WK_E_NOT_FOUND,
@@ -211,7 +211,7 @@ static void reads_that_cannot_work_say_why(void **state)
 }
 
 // Files of /proc claim to be empty files of some size; one of /sys says 4096 and holds less.
-static void a_file_shorter_than_it_claims_is_noticed(void **state)
+TEST_CASE(a_file_shorter_than_it_claims_is_noticed)
 {
     const char *path = "/sys/kernel/mm/transparent_hugepage/enabled";
     struct stat info;
@@ -220,7 +220,7 @@ static void a_file_shorter_than_it_claims_is_noticed(void **state)
     assert_refused(wk_file_read(path, 1 << 20, &bytes, NULL, &err), WK_E_IO, "it ends at byte");
 }
 
-static void a_reader_reads_at_any_place(void **state)
+TEST_CASE(a_reader_reads_at_any_place)
 {
     assert_ok(write_text("a", "0123456789"));
     wk_file_reader *reader = NULL;
@@ -236,7 +236,7 @@ static void a_reader_reads_at_any_place(void **state)
     wk_file_reader_close(NULL);
 }
 
-static void a_file_that_shrinks_while_it_is_read_is_noticed(void **state)
+TEST_CASE(a_file_that_shrinks_while_it_is_read_is_noticed)
 {
     assert_ok(write_text("a", "0123456789"));
     wk_file_reader *reader = NULL;
@@ -247,7 +247,7 @@ static void a_file_that_shrinks_while_it_is_read_is_noticed(void **state)
     wk_file_reader_close(reader);
 }
 
-static void a_reader_of_what_is_no_file_is_refused(void **state)
+TEST_CASE(a_reader_of_what_is_no_file_is_refused)
 {
     wk_file_reader *reader = NULL;
     assert_refused(wk_file_reader_open_in(NULL, "none", &reader, &err), WK_E_NOT_FOUND,
@@ -257,7 +257,7 @@ static void a_reader_of_what_is_no_file_is_refused(void **state)
     assert_null(reader);
 }
 
-static void places_that_cannot_be_written_are_named(void **state)
+TEST_CASE(places_that_cannot_be_written_are_named)
 {
     assert_refused(write_text("none/a", "x"), WK_E_NOT_FOUND, "cannot create 'none/a'");
     assert_ok(write_text("file", "x"));
@@ -267,7 +267,7 @@ static void places_that_cannot_be_written_are_named(void **state)
     assert_refused(write_text("locked/a", "x"), WK_E_IO, "check the permissions");
 }
 
-static void a_full_path_works_as_well(void **state)
+TEST_CASE(a_full_path_works_as_well)
 {
     char path[4200], here[4096];
     assert_non_null(getcwd(here, sizeof here));
@@ -276,7 +276,7 @@ static void a_full_path_works_as_well(void **state)
     assert_content("a", "x");
 }
 
-static void folders_are_made_with_their_parents(void **state)
+TEST_CASE(folders_are_made_with_their_parents)
 {
     assert_ok(wk_dir_create("a/b//c/", &err));
     assert_true(wk_path_exists("a/b/c"));
@@ -287,7 +287,7 @@ static void folders_are_made_with_their_parents(void **state)
     assert_refused(wk_dir_create("a/file/b", &err), WK_E_IO, "cannot create directory 'a/file'");
 }
 
-static void pipes_are_refused_and_not_waited_for(void **state)
+TEST_CASE(pipes_are_refused_and_not_waited_for)
 {
     char *bytes;
     wk_file_reader *reader = NULL;
@@ -298,7 +298,7 @@ static void pipes_are_refused_and_not_waited_for(void **state)
 }
 
 // One sync for each directory that is made, of the one that holds its name.
-static void new_folders_are_durable(void **state)
+TEST_CASE(new_folders_are_durable)
 {
     for (int n = 0; n < 3; n++) {
         char path[32];
@@ -310,7 +310,7 @@ static void new_folders_are_durable(void **state)
 }
 
 // Those of a process that was killed before its sync too.
-static void new_files_are_durable(void **state)
+TEST_CASE(new_files_are_durable)
 {
     int fd;
     wk_dir *dir;
@@ -327,30 +327,5 @@ static void new_files_are_durable(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter_new_folder, leave_folder)
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_written_is_read),
-        TEST(bytes_with_zeros_survive_and_get_a_terminator),
-        TEST(a_write_in_pieces_appears_only_with_the_commit),
-        TEST(a_discarded_write_leaves_no_trace),
-        TEST(two_writers_of_one_file_do_not_meet),
-        TEST(a_full_disk_leaves_the_old_content_and_nothing_else),
-        TEST(a_rename_that_fails_leaves_the_old_content),
-        TEST(a_folder_that_cannot_be_synced_is_reported_unless_it_never_can),
-        TEST(every_allocation_that_fails_is_reported),
-        TEST(interrupted_calls_are_repeated),
-        TEST(a_short_write_is_completed_or_fails_whole),
-        TEST(reads_that_cannot_work_say_why),
-        TEST(a_file_shorter_than_it_claims_is_noticed),
-        TEST(a_reader_reads_at_any_place),
-        TEST(a_file_that_shrinks_while_it_is_read_is_noticed),
-        TEST(a_reader_of_what_is_no_file_is_refused),
-        TEST(places_that_cannot_be_written_are_named),
-        TEST(a_full_path_works_as_well),
-        TEST(folders_are_made_with_their_parents),
-        TEST(new_folders_are_durable),
-        TEST(new_files_are_durable),
-        TEST(pipes_are_refused_and_not_waited_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_each_test(enter_new_folder, leave_folder);
 }

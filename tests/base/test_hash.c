@@ -18,7 +18,7 @@ static uint32_t by_definition(const unsigned char *bytes, size_t size)
     return ~crc;
 }
 
-static void published_vectors_hold(void **state)
+TEST_CASE(published_vectors_hold)
 {
     assert_int_equal(wk_crc32c(0, "123456789", 9), 0xe3069283);
     assert_int_equal(wk_crc32c_portable(0, "123456789", 9), 0xe3069283);
@@ -33,7 +33,7 @@ static void published_vectors_hold(void **state)
     assert_int_equal(wk_crc32c(0, bytes, 32), 0x46dd794e);
 }
 
-static void both_ways_match_the_definition_at_every_length_and_alignment(void **state)
+TEST_CASE(both_ways_match_the_definition_at_every_length_and_alignment)
 {
     unsigned char bytes[120];
     wk_rng rng = wk_rng_stream(1, "crc", 0);
@@ -47,7 +47,7 @@ static void both_ways_match_the_definition_at_every_length_and_alignment(void **
         }
 }
 
-static void pieces_add_up_to_the_whole(void **state)
+TEST_CASE(pieces_add_up_to_the_whole)
 {
     const char text[] = "the quick brown fox jumps over the lazy dog";
     uint32_t whole = wk_crc32c(0, text, sizeof text);
@@ -65,7 +65,7 @@ static void expect_hash(const char *bytes, size_t size, const char *hex)
 }
 
 // FIPS 180-2, appendix B, and the empty message of NIST's test vectors.
-static void known_answers(void **state)
+TEST_CASE(known_answers)
 {
     expect_hash("", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     expect_hash("abc", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -78,7 +78,7 @@ static void known_answers(void **state)
 }
 
 // The hashes of 0, 1, ... 200 bytes, hashed together, so that each way the padding falls counts.
-static void every_length_around_a_block(void **state)
+TEST_CASE(every_length_around_a_block)
 {
     char bytes[200], out[WK_SHA256_CHARS], pieces[WK_SHA256_CHARS];
     for (int i = 0; i < 200; i++)
@@ -98,7 +98,7 @@ static void every_length_around_a_block(void **state)
     assert_string_equal(out, "530566f39d545b371e5360fbfe251c0da6410ba297e67392dfaec0cb575d67ed");
 }
 
-static void a_file_has_the_hash_of_its_content(void **state)
+TEST_CASE(a_file_has_the_hash_of_its_content)
 {
     wk_error err = {0};
     char out[WK_SHA256_CHARS];
@@ -113,15 +113,4 @@ static void a_file_has_the_hash_of_its_content(void **state)
     assert_refused(wk_sha256_file(".", out, &err), WK_E_INPUT, "not a regular file");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_vectors_hold),
-        cmocka_unit_test(both_ways_match_the_definition_at_every_length_and_alignment),
-        cmocka_unit_test(pieces_add_up_to_the_whole),
-        cmocka_unit_test(known_answers),
-        cmocka_unit_test(every_length_around_a_block),
-        cmocka_unit_test(a_file_has_the_hash_of_its_content),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -27,7 +27,7 @@ static void assert_trace(const char *json, const char *expected)
     if (strcmp(kinds, expected) != 0) fail_msg("%s gives %s, not %s", json, kinds, expected);
 }
 
-static void values_of_every_kind_come_in_order(void **state)
+TEST_CASE(values_of_every_kind_come_in_order)
 {
     assert_trace("{}", "o)$");
     assert_trace(" [ ] ", "a]$");
@@ -38,7 +38,7 @@ static void values_of_every_kind_come_in_order(void **state)
     assert_trace("[0,-1,10,1e5,1E-5,0.25]", "aNNNNNN]$");
 }
 
-static void text_that_is_not_json_is_refused(void **state)
+TEST_CASE(text_that_is_not_json_is_refused)
 {
     static const char *const bad[] = {
         "",
@@ -84,7 +84,7 @@ static void text_that_is_not_json_is_refused(void **state)
     }
 }
 
-static void strings_must_be_utf8(void **state)
+TEST_CASE(strings_must_be_utf8)
 {
     assert_trace("\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"", "S$");
     static const char *const bad[] = {"\xff",
@@ -104,7 +104,7 @@ static void strings_must_be_utf8(void **state)
     }
 }
 
-static void nesting_is_bounded(void **state)
+TEST_CASE(nesting_is_bounded)
 {
     char deep[2 * WK_JSON_DEPTH_MAX + 2], kinds[400];
     memset(deep, '[', WK_JSON_DEPTH_MAX);
@@ -119,7 +119,7 @@ static void nesting_is_bounded(void **state)
     assert_int_equal(reader.at, WK_JSON_DEPTH_MAX);
 }
 
-static void every_prefix_of_a_document_is_refused(void **state)
+TEST_CASE(every_prefix_of_a_document_is_refused)
 {
     const char json[] = "{\"a\\u00e9\":[1.5e3,true,null,{\"b\":\"c\\\\\"}],\"d\":false}";
     for (size_t size = 0; size < sizeof json - 1; size++) {
@@ -130,7 +130,7 @@ static void every_prefix_of_a_document_is_refused(void **state)
     }
 }
 
-static void escapes_stand_for_characters(void **state)
+TEST_CASE(escapes_stand_for_characters)
 {
     const char json[] =
         "\"q\\\" b\\\\ s\\/ \\b\\f\\n\\r\\t \\u0041 \\u00e9 \\u20ac \\ud83d\\ude00\"";
@@ -151,7 +151,7 @@ static wk_json_token only_token(const char *json)
     return wk_json_reader_next(&reader);
 }
 
-static void integers_are_exact_or_refused(void **state)
+TEST_CASE(integers_are_exact_or_refused)
 {
     uint64_t value;
     assert_true(wk_json_to_u64(only_token("18446744073709551615"), &value));
@@ -162,7 +162,7 @@ static void integers_are_exact_or_refused(void **state)
         assert_false(wk_json_to_u64(only_token(bad[i]), &value));
 }
 
-static void numbers_become_doubles(void **state)
+TEST_CASE(numbers_become_doubles)
 {
     double value;
     assert_true(wk_json_to_double(only_token("-1.25e2"), &value));
@@ -172,7 +172,7 @@ static void numbers_become_doubles(void **state)
     assert_false(wk_json_to_double(only_token("null"), &value));
 }
 
-static void skipping_a_value_lands_after_it(void **state)
+TEST_CASE(skipping_a_value_lands_after_it)
 {
     const char json[] = "{\"a\":{\"x\":[1,{}]},\"b\":7}";
     wk_json_reader reader = wk_json_reader_start(json, sizeof json - 1);
@@ -208,7 +208,7 @@ static wk_status read_text(const char *text, wk_arena *arena, values *v, int *ot
     return wk_document_close(&d, err);
 }
 
-static void members_go_to_their_variables_in_any_order(void **state)
+TEST_CASE(members_go_to_their_variables_in_any_order)
 {
     wk_arena arena = {0};
     wk_error err = {0};
@@ -223,7 +223,7 @@ static void members_go_to_their_variables_in_any_order(void **state)
     wk_arena_reset(&arena);
 }
 
-static void a_count_must_fit_an_int(void **state)
+TEST_CASE(a_count_must_fit_an_int)
 {
     wk_error err = {0};
     values v = {0};
@@ -235,7 +235,7 @@ static void a_count_must_fit_an_int(void **state)
     assert_int_equal(v.count, 0);
 }
 
-static void a_value_of_another_kind_is_an_error(void **state)
+TEST_CASE(a_value_of_another_kind_is_an_error)
 {
     static const char *const wrong[] = {"{\"number\": \"1\"}", "{\"integer\": -1}",
                                         "{\"count\": 1.5}", "{\"flag\": 1}", "{\"string\": 1}"};
@@ -247,21 +247,4 @@ static void a_value_of_another_kind_is_an_error(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_of_every_kind_come_in_order),
-        cmocka_unit_test(text_that_is_not_json_is_refused),
-        cmocka_unit_test(strings_must_be_utf8),
-        cmocka_unit_test(nesting_is_bounded),
-        cmocka_unit_test(every_prefix_of_a_document_is_refused),
-        cmocka_unit_test(escapes_stand_for_characters),
-        cmocka_unit_test(integers_are_exact_or_refused),
-        cmocka_unit_test(numbers_become_doubles),
-        cmocka_unit_test(skipping_a_value_lands_after_it),
-        cmocka_unit_test(members_go_to_their_variables_in_any_order),
-        cmocka_unit_test(a_count_must_fit_an_int),
-        cmocka_unit_test(a_value_of_another_kind_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -33,7 +33,7 @@ static wk_limits limits(void)
     return wk_limits_read(membership, root);
 }
 
-static void without_groups_there_is_no_limit(void **state)
+TEST_CASE(without_groups_there_is_no_limit)
 {
     shell("true");
     assert_true(isinf(limits().cpus) && limits().memory == UINT64_MAX);
@@ -45,7 +45,7 @@ static void without_groups_there_is_no_limit(void **state)
     assert_true(isinf(limits().cpus) && limits().memory == UINT64_MAX);
 }
 
-static void the_tightest_group_counts(void **state)
+TEST_CASE(the_tightest_group_counts)
 {
     shell("mkdir -p a/b && echo 0::/a/b >self && echo 150000 100000 >a/cpu.max && "
           "echo 300000 100000 >a/b/cpu.max && echo 1000000 >a/b/memory.max && "
@@ -55,7 +55,7 @@ static void the_tightest_group_counts(void **state)
 }
 
 // The path of the membership file is that of the host, and only the root is visible.
-static void a_container_sees_its_own_limits(void **state)
+TEST_CASE(a_container_sees_its_own_limits)
 {
     shell(
         "mkdir cpu,cpuacct memory && printf '4:memory:/docker/x\n3:cpu,cpuacct:/docker/x\n' >self "
@@ -68,12 +68,4 @@ static void a_container_sees_its_own_limits(void **state)
     assert_int_equal(limits().memory, 7);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_groups_there_is_no_limit),
-        cmocka_unit_test(the_tightest_group_counts),
-        cmocka_unit_test(a_container_sees_its_own_limits),
-    };
-    return cmocka_run_group_tests(tests, make_root, remove_root);
-}
+TEST_MAIN(make_root, remove_root)

@@ -3,7 +3,7 @@
 #include "support/check.h"
 #include "support/faults.h"
 
-static void memory_is_zeroed_aligned_and_apart(void **state)
+TEST_CASE(memory_is_zeroed_aligned_and_apart)
 {
     wk_arena arena = {.block_size = 256};
     unsigned char *pieces[50];
@@ -23,7 +23,7 @@ static void memory_is_zeroed_aligned_and_apart(void **state)
     wk_arena_reset(&arena);
 }
 
-static void memory_is_zeroed_again_after_a_reset(void **state)
+TEST_CASE(memory_is_zeroed_again_after_a_reset)
 {
     wk_arena arena = {0};
     memset(wk_arena_alloc(&arena, 1000), 0xFF, 1000);
@@ -34,7 +34,7 @@ static void memory_is_zeroed_again_after_a_reset(void **state)
     wk_arena_reset(&arena);
 }
 
-static void pieces_larger_than_a_block_are_possible(void **state)
+TEST_CASE(pieces_larger_than_a_block_are_possible)
 {
     wk_arena arena = {.block_size = 64};
     char *large = wk_arena_alloc(&arena, 1 << 20);
@@ -43,7 +43,7 @@ static void pieces_larger_than_a_block_are_possible(void **state)
     wk_arena_reset(&arena);
 }
 
-static void use_is_counted_and_the_peak_kept(void **state)
+TEST_CASE(use_is_counted_and_the_peak_kept)
 {
     wk_arena arena = {0};
     wk_arena_alloc(&arena, 1);
@@ -57,7 +57,7 @@ static void use_is_counted_and_the_peak_kept(void **state)
     wk_arena_reset(&arena);
 }
 
-static void copies_are_copies(void **state)
+TEST_CASE(copies_are_copies)
 {
     wk_arena arena = {0};
     char text[] = "text";
@@ -71,7 +71,7 @@ static void copies_are_copies(void **state)
     wk_arena_reset(&arena);
 }
 
-static void short_memory_gives_null_and_changes_nothing(void **state)
+TEST_CASE(short_memory_gives_null_and_changes_nothing)
 {
     wk_arena arena = {0};
     assert_null(wk_arena_alloc(&arena, SIZE_MAX - 3));
@@ -85,7 +85,7 @@ static void short_memory_gives_null_and_changes_nothing(void **state)
 
 typedef WK_ARRAY(int) ints;
 
-static void pushed_items_stay_in_order(void **state)
+TEST_CASE(pushed_items_stay_in_order)
 {
     ints a = {0};
     for (int i = 0; i < 1000; i++)
@@ -99,7 +99,7 @@ static void pushed_items_stay_in_order(void **state)
     assert_int_equal(a.count + a.capacity, 0);
 }
 
-static void structs_with_commas_can_be_pushed(void **state)
+TEST_CASE(structs_with_commas_can_be_pushed)
 {
     typedef struct pair {
         int a, b;
@@ -110,7 +110,7 @@ static void structs_with_commas_can_be_pushed(void **state)
     wk_array_free(&pairs);
 }
 
-static void reserving_makes_room_once(void **state)
+TEST_CASE(reserving_makes_room_once)
 {
     ints a = {0};
     assert_true(wk_array_reserve(&a, 100));
@@ -121,7 +121,7 @@ static void reserving_makes_room_once(void **state)
     wk_array_free(&a);
 }
 
-static void short_memory_leaves_the_array_as_it_was(void **state)
+TEST_CASE(short_memory_leaves_the_array_as_it_was)
 {
     ints a = {0};
     for (int i = 0; i < 8; i++)
@@ -139,7 +139,7 @@ static void short_memory_leaves_the_array_as_it_was(void **state)
     wk_array_free(&a);
 }
 
-static void numbers_sort_in_rising_order(void **state)
+TEST_CASE(numbers_sort_in_rising_order)
 {
     double reals[] = {2, -1, 0.5, 2, -0.5};
     const double rising[] = {-1, -0.5, 0.5, 2, 2};
@@ -151,20 +151,4 @@ static void numbers_sort_in_rising_order(void **state)
     assert_memory_equal(counts, expected, sizeof expected);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
-        cmocka_unit_test(memory_is_zeroed_again_after_a_reset),
-        cmocka_unit_test(pieces_larger_than_a_block_are_possible),
-        cmocka_unit_test(use_is_counted_and_the_peak_kept),
-        cmocka_unit_test(copies_are_copies),
-        cmocka_unit_test(short_memory_gives_null_and_changes_nothing),
-        cmocka_unit_test(pushed_items_stay_in_order),
-        cmocka_unit_test(structs_with_commas_can_be_pushed),
-        cmocka_unit_test(reserving_makes_room_once),
-        cmocka_unit_test(short_memory_leaves_the_array_as_it_was),
-        cmocka_unit_test(numbers_sort_in_rising_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -43,7 +43,7 @@ static wk_pool *make(int threads)
     return pool;
 }
 
-static void every_piece_runs_exactly_once(void **state)
+TEST_CASE(every_piece_runs_exactly_once)
 {
     const size_t sizes[] = {0, 1, 2, 3, 7, 64, PIECES_MAX};
     for (int threads = 1; threads <= 4; threads++) {
@@ -58,7 +58,7 @@ static void every_piece_runs_exactly_once(void **state)
     }
 }
 
-static void a_null_pool_runs_in_the_caller(void **state)
+TEST_CASE(a_null_pool_runs_in_the_caller)
 {
     tally t = {.threads = 1};
     wk_pool_run(NULL, 9, count_piece, &t);
@@ -67,7 +67,7 @@ static void a_null_pool_runs_in_the_caller(void **state)
     wk_pool_destroy(NULL);
 }
 
-static void started_jobs_are_done_after_waiting(void **state)
+TEST_CASE(started_jobs_are_done_after_waiting)
 {
     for (int threads = 1; threads <= 4; threads++) {
         wk_pool *pool = make(threads);
@@ -94,7 +94,7 @@ static void arrive(void *context, size_t piece, int thread)
     ((meeting *)context)->arrived++;
 }
 
-static void workers_work_while_the_caller_does_something_else(void **state)
+TEST_CASE(workers_work_while_the_caller_does_something_else)
 {
     wk_pool *pool = make(2);
     meeting m = {0};
@@ -107,7 +107,7 @@ static void workers_work_while_the_caller_does_something_else(void **state)
     wk_pool_destroy(pool);
 }
 
-static void many_short_jobs_in_a_row(void **state)
+TEST_CASE(many_short_jobs_in_a_row)
 {
     for (int threads = 2; threads <= 4; threads++) {
         wk_pool *pool = make(threads);
@@ -119,7 +119,7 @@ static void many_short_jobs_in_a_row(void **state)
     }
 }
 
-static void workers_that_fell_asleep_wake_up(void **state)
+TEST_CASE(workers_that_fell_asleep_wake_up)
 {
     wk_pool *pool = make(3);
     meeting m = {0};
@@ -139,7 +139,7 @@ static void add_left_neighbour(void *context, size_t piece, int thread)
     rows[1][piece] = rows[0][piece] + rows[0][(piece + 63) % 64];
 }
 
-static void jobs_see_what_the_last_job_wrote(void **state)
+TEST_CASE(jobs_see_what_the_last_job_wrote)
 {
     long sums[2];
     for (int threads = 1; threads <= 4; threads += 3) {
@@ -155,13 +155,13 @@ static void jobs_see_what_the_last_job_wrote(void **state)
     assert_true(sums[0] == sums[1] && sums[0] != 0);
 }
 
-static void pools_can_be_made_and_destroyed_without_work(void **state)
+TEST_CASE(pools_can_be_made_and_destroyed_without_work)
 {
     for (int i = 0; i < 20; i++)
         wk_pool_destroy(make(4));
 }
 
-static void zero_threads_means_one_per_core(void **state)
+TEST_CASE(zero_threads_means_one_per_core)
 {
     wk_pool *pool = make(0);
     assert_int_equal(wk_pool_threads(pool), wk_cpu_count());
@@ -169,7 +169,7 @@ static void zero_threads_means_one_per_core(void **state)
     wk_pool_destroy(pool);
 }
 
-static void impossible_pools_are_refused(void **state)
+TEST_CASE(impossible_pools_are_refused)
 {
     wk_pool *pool;
     assert_refused(wk_pool_create(-1, &pool, &err), WK_E_INPUT, "give 1 to 1024");
@@ -183,19 +183,4 @@ static void impossible_pools_are_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_piece_runs_exactly_once),
-        cmocka_unit_test(a_null_pool_runs_in_the_caller),
-        cmocka_unit_test(started_jobs_are_done_after_waiting),
-        cmocka_unit_test(workers_work_while_the_caller_does_something_else),
-        cmocka_unit_test(many_short_jobs_in_a_row),
-        cmocka_unit_test(workers_that_fell_asleep_wake_up),
-        cmocka_unit_test(jobs_see_what_the_last_job_wrote),
-        cmocka_unit_test(pools_can_be_made_and_destroyed_without_work),
-        cmocka_unit_test(zero_threads_means_one_per_core),
-        cmocka_unit_test(impossible_pools_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -4,7 +4,7 @@
 #include "support/check.h"
 
 // Known-answer vectors of the Random123 distribution (philox4x32, 10 rounds).
-static void philox_matches_published_vectors(void **state)
+TEST_CASE(philox_matches_published_vectors)
 {
     wk_u32x4 zero = wk_philox(0, (wk_u32x4){{0, 0, 0, 0}});
     const uint32_t zero_expected[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
@@ -20,7 +20,7 @@ static void philox_matches_published_vectors(void **state)
     assert_memory_equal(pi.v, pi_expected, sizeof pi_expected);
 }
 
-static void streams_are_pure_and_differ_by_seed_name_and_substream(void **state)
+TEST_CASE(streams_are_pure_and_differ_by_seed_name_and_substream)
 {
     wk_rng a = wk_rng_stream(7, "layout", 3), b = a;
     for (int i = 0; i < 100; i++)
@@ -34,7 +34,7 @@ static void streams_are_pure_and_differ_by_seed_name_and_substream(void **state)
 }
 
 // Wherever in a block of four it begins.
-static void a_long_word_is_the_next_two_short_ones(void **state)
+TEST_CASE(a_long_word_is_the_next_two_short_ones)
 {
     for (int before = 0; before < 4; before++) {
         wk_rng a = wk_rng_stream(7, "layout", 3), b = a;
@@ -48,7 +48,7 @@ static void a_long_word_is_the_next_two_short_ones(void **state)
     }
 }
 
-static void below_is_uniform_over_all_values(void **state)
+TEST_CASE(below_is_uniform_over_all_values)
 {
     enum { VALUES = 7, DRAWS = 70000 };
     wk_rng rng = wk_rng_stream(1, "test", 0);
@@ -62,7 +62,7 @@ static void below_is_uniform_over_all_values(void **state)
     assert_true(chi < 22.5);
 }
 
-static void unit_has_the_right_mean(void **state)
+TEST_CASE(unit_has_the_right_mean)
 {
     enum { DRAWS = 100000 };
     wk_rng rng = wk_rng_stream(2, "test", 0);
@@ -76,14 +76,4 @@ static void unit_has_the_right_mean(void **state)
     assert_true(wk_unit_float(0) > 0 && wk_unit_float(UINT32_MAX) < 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(philox_matches_published_vectors),
-        cmocka_unit_test(streams_are_pure_and_differ_by_seed_name_and_substream),
-        cmocka_unit_test(a_long_word_is_the_next_two_short_ones),
-        cmocka_unit_test(below_is_uniform_over_all_values),
-        cmocka_unit_test(unit_has_the_right_mean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -3,7 +3,7 @@
 #include "base/table.h"
 #include "support/check.h"
 
-static void columns_are_as_wide_as_their_widest_cell(void **state)
+TEST_CASE(columns_are_as_wide_as_their_widest_cell)
 {
     wk_table table;
     wk_text out = {0};
@@ -21,7 +21,7 @@ static void columns_are_as_wide_as_their_widest_cell(void **state)
     wk_text_free(&out);
 }
 
-static void cells_of_several_lines_stay_in_their_column(void **state)
+TEST_CASE(cells_of_several_lines_stay_in_their_column)
 {
     wk_table table;
     wk_text out = {0};
@@ -39,7 +39,7 @@ static void cells_of_several_lines_stay_in_their_column(void **state)
     wk_text_free(&out);
 }
 
-static void names_of_users_stay_in_one_line(void **state)
+TEST_CASE(names_of_users_stay_in_one_line)
 {
     wk_table table;
     wk_text out = {0};
@@ -56,7 +56,7 @@ static void names_of_users_stay_in_one_line(void **state)
 }
 
 // Numbers as values and as people read them, columns for one of the two, cells without a value.
-static void one_filling_is_written_for_people_and_for_programs(void **state)
+TEST_CASE(one_filling_is_written_for_people_and_for_programs)
 {
     static const wk_column columns[] = {{WK_COLUMN_TEXT, "name", "name", NULL, 0},
                                         {WK_COLUMN_TEXT, NULL, "note", NULL, 0},
@@ -113,13 +113,4 @@ static void one_filling_is_written_for_people_and_for_programs(void **state)
     wk_text_free(&csv);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
-        cmocka_unit_test(cells_of_several_lines_stay_in_their_column),
-        cmocka_unit_test(names_of_users_stay_in_one_line),
-        cmocka_unit_test(one_filling_is_written_for_people_and_for_programs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-static void text_grows_by_every_means(void **state)
+TEST_CASE(text_grows_by_every_means)
 {
     wk_text text = {0};
     assert_string_equal(wk_text_get(&text), "");
@@ -24,7 +24,7 @@ static void text_grows_by_every_means(void **state)
     wk_text_free(&text);
 }
 
-static void after_short_memory_the_text_so_far_stays(void **state)
+TEST_CASE(after_short_memory_the_text_so_far_stays)
 {
     wk_text text = {0};
     wk_text_puts(&text, "start");
@@ -37,7 +37,7 @@ static void after_short_memory_the_text_so_far_stays(void **state)
     assert_false(text.failed);
 }
 
-static void json_nests_with_commas_and_indentation(void **state)
+TEST_CASE(json_nests_with_commas_and_indentation)
 {
     wk_text text = {0};
     wk_json json = {.text = &text};
@@ -66,7 +66,7 @@ static void json_nests_with_commas_and_indentation(void **state)
     wk_text_free(&text);
 }
 
-static void json_strings_are_escaped(void **state)
+TEST_CASE(json_strings_are_escaped)
 {
     wk_text text = {0};
     wk_json json = {.text = &text};
@@ -78,7 +78,7 @@ static void json_strings_are_escaped(void **state)
     wk_text_free(&text);
 }
 
-static void a_character_is_repeated(void **state)
+TEST_CASE(a_character_is_repeated)
 {
     wk_text text = {0};
     wk_text_repeat(&text, '-', 0);
@@ -88,7 +88,7 @@ static void a_character_is_repeated(void **state)
     wk_text_free(&text);
 }
 
-static void json_numbers_read_back_as_the_same_number(void **state)
+TEST_CASE(json_numbers_read_back_as_the_same_number)
 {
     const double numbers[] = {0,       0.1,          1.0 / 3, 1e300,
                               -1e-300, 123456789,    0.15,    DBL_MAX,
@@ -104,7 +104,7 @@ static void json_numbers_read_back_as_the_same_number(void **state)
     }
 }
 
-static void json_numbers_are_short_and_never_invalid(void **state)
+TEST_CASE(json_numbers_are_short_and_never_invalid)
 {
     wk_text text = {0};
     wk_json json = {.text = &text};
@@ -117,7 +117,7 @@ static void json_numbers_are_short_and_never_invalid(void **state)
     wk_text_free(&text);
 }
 
-static void distances_count_edits_and_swaps(void **state)
+TEST_CASE(distances_count_edits_and_swaps)
 {
     assert_int_equal(wk_text_distance("walk", "walk"), 0);
     assert_int_equal(wk_text_distance("walk", "wlak"), 1);
@@ -129,7 +129,7 @@ static void distances_count_edits_and_swaps(void **state)
     assert_int_equal(wk_text_distance("Terrain_Walker", "terrain-walker"), 0);
 }
 
-static void the_nearest_name_is_found_if_it_is_near(void **state)
+TEST_CASE(the_nearest_name_is_found_if_it_is_near)
 {
     const char *const names[] = {"stand", "walk", "run", "walk-backward"};
     assert_string_equal(wk_text_nearest("wakl", names, 4), "walk");
@@ -143,7 +143,7 @@ static void the_nearest_name_is_found_if_it_is_near(void **state)
     assert_null(wk_text_nearest(endless, names, 4));
 }
 
-static void an_unknown_name_gets_the_nearest_or_all_there_are(void **state)
+TEST_CASE(an_unknown_name_gets_the_nearest_or_all_there_are)
 {
     wk_error err = {0};
     const char *const names[] = {"stand", "walk"};
@@ -158,7 +158,7 @@ static void an_unknown_name_gets_the_nearest_or_all_there_are(void **state)
         WK_E_INPUT, "task 3 (see --list)");
 }
 
-static void a_choice_is_found_by_its_whole_name(void **state)
+TEST_CASE(a_choice_is_found_by_its_whole_name)
 {
     assert_int_equal(wk_text_choice("auto|f32|bf16", "auto"), 0);
     assert_int_equal(wk_text_choice("auto|f32|bf16", "bf16"), 2);
@@ -168,7 +168,7 @@ static void a_choice_is_found_by_its_whole_name(void **state)
     assert_int_equal(wk_text_choices("auto|f32|bf16"), 3);
 }
 
-static void numbers_of_users_are_read_alike(void **state)
+TEST_CASE(numbers_of_users_are_read_alike)
 {
     static const char *const wrong[] = {"", " 5", "5 ", "0x10", "nan", "inf", "1e999", "5,1", "e"};
     double number;
@@ -201,7 +201,7 @@ static size_t encode(uint32_t code, char *out)
     return length;
 }
 
-static void every_character_is_read_back(void **state)
+TEST_CASE(every_character_is_read_back)
 {
     for (uint32_t code = 1; code <= 0x10ffff; code++) {
         char bytes[8] = {0};
@@ -217,7 +217,7 @@ static void every_character_is_read_back(void **state)
     }
 }
 
-static void malformed_bytes_are_refused(void **state)
+TEST_CASE(malformed_bytes_are_refused)
 {
     static const char *const bad[] = {"\x80",
                                       "\xbf",
@@ -240,7 +240,7 @@ static void malformed_bytes_are_refused(void **state)
     }
 }
 
-static void control_characters_and_malformed_bytes_are_replaced(void **state)
+TEST_CASE(control_characters_and_malformed_bytes_are_replaced)
 {
     char line[] = "a\x1b[2Jb\nc\x7f \xc2\x9b caf\xc3\xa9\t", text[] = "x\ny\r";
     wk_utf8_sanitise(line, true);
@@ -255,7 +255,7 @@ static void control_characters_and_malformed_bytes_are_replaced(void **state)
 }
 
 // A name with one of these is shown as another: "x\u202egnp.exe" looks like "xexe.png".
-static void characters_that_turn_text_around_are_replaced(void **state)
+TEST_CASE(characters_that_turn_text_around_are_replaced)
 {
     static const char *const turning[] = {"\u061c", "\u200e", "\u200f", "\u202a",
                                           "\u202b", "\u202c", "\u202d", "\u202e",
@@ -276,25 +276,4 @@ static void characters_that_turn_text_around_are_replaced(void **state)
     assert_string_equal(text, same);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_grows_by_every_means),
-        cmocka_unit_test(after_short_memory_the_text_so_far_stays),
-        cmocka_unit_test(json_nests_with_commas_and_indentation),
-        cmocka_unit_test(json_strings_are_escaped),
-        cmocka_unit_test(a_character_is_repeated),
-        cmocka_unit_test(json_numbers_read_back_as_the_same_number),
-        cmocka_unit_test(json_numbers_are_short_and_never_invalid),
-        cmocka_unit_test(distances_count_edits_and_swaps),
-        cmocka_unit_test(the_nearest_name_is_found_if_it_is_near),
-        cmocka_unit_test(an_unknown_name_gets_the_nearest_or_all_there_are),
-        cmocka_unit_test(a_choice_is_found_by_its_whole_name),
-        cmocka_unit_test(numbers_of_users_are_read_alike),
-        cmocka_unit_test(every_character_is_read_back),
-        cmocka_unit_test(malformed_bytes_are_refused),
-        cmocka_unit_test(control_characters_and_malformed_bytes_are_replaced),
-        cmocka_unit_test(characters_that_turn_text_around_are_replaced),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -33,7 +33,7 @@ static int run_offsize(const char *sizes, char *out, size_t size)
     return WEXITSTATUS(pclose(pipe));
 }
 
-static void a_slow_size_that_warns_is_a_row(void **state)
+TEST_CASE(a_slow_size_that_warns_is_a_row)
 {
     char out[4096];
     assert_int_equal(run_offsize("small small,batch=24", out, sizeof out), 0);
@@ -42,7 +42,7 @@ static void a_slow_size_that_warns_is_a_row(void **state)
         strstr(out, "| small,batch=24 | 20.0 | 4.00 ms | 6.00 ms | 1.50 | too many sequences |\n"));
 }
 
-static void a_slow_size_without_a_warning_fails(void **state)
+TEST_CASE(a_slow_size_without_a_warning_fails)
 {
     char out[4096];
     assert_int_equal(run_offsize("small,deter=512", out, sizeof out), 1);
@@ -50,19 +50,11 @@ static void a_slow_size_without_a_warning_fails(void **state)
     assert_non_null(strstr(out, "without a warning: small,deter=512\n"));
 }
 
-static void a_program_that_fails_is_named(void **state)
+TEST_CASE(a_program_that_fails_is_named)
 {
     char out[4096];
     assert_int_equal(run_offsize("large", out, sizeof out), 1);
     assert_non_null(strstr(out, "./fake-bench large cuda 0 30: no such sizes"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_size_that_warns_is_a_row),
-        cmocka_unit_test(a_slow_size_without_a_warning_fails),
-        cmocka_unit_test(a_program_that_fails_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

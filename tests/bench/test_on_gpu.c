@@ -88,7 +88,7 @@ static int tear_down(void **state)
     return chdir("..");
 }
 
-static void every_step_is_listed_with_a_line(void **state)
+TEST_CASE(every_step_is_listed_with_a_line)
 {
     static const char *const steps[] = {"build",       "tests-gpu",    "tests-racecheck",
                                         "updates",     "jax-10-small", "against-paper",
@@ -100,7 +100,7 @@ static void every_step_is_listed_with_a_line(void **state)
     }
 }
 
-static void a_step_that_does_not_exist_is_refused(void **state)
+TEST_CASE(a_step_that_does_not_exist_is_refused)
 {
     expect_text(expect(1, "updates update --out out --build fake"), "there is no step 'update'");
     assert_int_not_equal(access("out", F_OK), 0);
@@ -108,7 +108,7 @@ static void a_step_that_does_not_exist_is_refused(void **state)
     expect_text(expect(1, "updates --out out --cases paper:1"), "'paper:1' is no case");
 }
 
-static void a_step_leaves_figures_log_and_circumstances(void **state)
+TEST_CASE(a_step_leaves_figures_log_and_circumstances)
 {
     expect_text(
         expect(0, "updates --out out --build fake --commit abc --cases paper:0:1 small:1:5"),
@@ -126,7 +126,7 @@ static void a_step_leaves_figures_log_and_circumstances(void **state)
     expect_text(read_text("out/updates/log.txt"), "bench_update paper cuda 0 20\n96.0 MiB state");
 }
 
-static void a_step_that_fails_does_not_stop_the_next(void **state)
+TEST_CASE(a_step_that_fails_does_not_stop_the_next)
 {
     const char *arguments =
         "updates prices-quick --out out --build fake --cases small:0:1 quick:0:1 "
@@ -162,7 +162,7 @@ static bool is_alive(long pid)
     return fields == 1 && letter != 'Z' && letter != 'X';
 }
 
-static void a_step_beyond_its_limit_is_stopped(void **state)
+TEST_CASE(a_step_beyond_its_limit_is_stopped)
 {
     write_program("fake/bench/bench_update", "sleep 600");
     expect_text(expect(1, "updates prices-quick --limit 1 --out out --build fake"),
@@ -183,7 +183,7 @@ static long wait_for_number(const char *path)
 }
 
 // timeout(1) makes a process group of its own.
-static void what_a_step_started_ends_with_it(void **state)
+TEST_CASE(what_a_step_started_ends_with_it)
 {
     char command[4096];
     write_program("fake/bench/bench_update", "timeout 600 sleep 600 & echo $! > pid; sleep 600");
@@ -201,7 +201,7 @@ static void what_a_step_started_ends_with_it(void **state)
     assert_int_not_equal(access("out/updates/step.json", F_OK), 0); // the next call repeats it
 }
 
-static void two_do_not_work_in_one_folder(void **state)
+TEST_CASE(two_do_not_work_in_one_folder)
 {
     assert_int_equal(mkdir("out", 0777), 0);
     write_file("out/lock", "%s", "\n");
@@ -213,7 +213,7 @@ static void two_do_not_work_in_one_folder(void **state)
     pclose(held);
 }
 
-static void a_build_that_is_not_there_is_made_first(void **state)
+TEST_CASE(a_build_that_is_not_there_is_made_first)
 {
     write_program("nvcc", "true");
     write_program("cmake", "[ $1 != --build ] || cp -r fake new");
@@ -223,14 +223,14 @@ static void a_build_that_is_not_there_is_made_first(void **state)
     expect_text(read_text("out/build/log.txt"), "--build");
 }
 
-static void programs_that_are_not_there_are_named(void **state)
+TEST_CASE(programs_that_are_not_there_are_named)
 {
     assert_int_equal(mkdir("empty", 0777), 0);
     expect_text(expect(1, "updates --out out --build empty"), "there is no bench_update in ");
 }
 
 // ctest takes skipped tests for passed ones.
-static void tests_that_are_all_skipped_have_failed(void **state)
+TEST_CASE(tests_that_are_all_skipped_have_failed)
 {
     const char *script = "for last; do :; done\n"
                          "echo '<testsuite><testcase name=\"a\" status=\"notrun\" time=\"1\"/>"
@@ -261,7 +261,7 @@ static void write_jax(const char *platform)
     write_program("fake-python", script);
 }
 
-static void jax_is_timed_at_the_same_sizes(void **state)
+TEST_CASE(jax_is_timed_at_the_same_sizes)
 {
     const char *arguments = "jax-5-paper --rounds 2 --out out --build fake --python ./fake-python "
                             "--cases paper,depth=2:5:5 quick:0:1";
@@ -275,7 +275,7 @@ static void jax_is_timed_at_the_same_sizes(void **state)
         "none of --cases is one of jax-small");
 }
 
-static void a_python_without_jax_on_the_gpu_is_refused(void **state)
+TEST_CASE(a_python_without_jax_on_the_gpu_is_refused)
 {
     const char *arguments = "jax-quick --out out --build fake --python ./fake-python";
     write_jax("cpu");
@@ -284,7 +284,7 @@ static void a_python_without_jax_on_the_gpu_is_refused(void **state)
     expect_text(expect(1, arguments), "./fake-python: No module named 'jax'");
 }
 
-static void an_update_that_got_slower_is_a_failure(void **state)
+TEST_CASE(an_update_that_got_slower_is_a_failure)
 {
     write_build("old", "7.8");
     expect_text(expect(0, "against-paper --out out --build fake --old old --cases paper:0:1"),
@@ -298,7 +298,7 @@ static void an_update_that_got_slower_is_a_failure(void **state)
     expect_text(expect(1, "against-paper --again --out out --build fake"), "--old BUILD");
 }
 
-static void a_price_is_what_an_update_takes_longer_without(void **state)
+TEST_CASE(a_price_is_what_an_update_takes_longer_without)
 {
     expect(0, "prices-paper --rounds 1 --out out --build fake --cases paper:0:1 paper:5:1");
     expect_text(read_text("out/prices-paper/figures.csv"),
@@ -313,7 +313,7 @@ static void a_price_is_what_an_update_takes_longer_without(void **state)
                 "the first loss of paper is another without schedule");
 }
 
-static void rates_are_read_from_the_runs_logs(void **state)
+TEST_CASE(rates_are_read_from_the_runs_logs)
 {
     write_program(
         "fake/waker",
@@ -338,7 +338,7 @@ static void rates_are_read_from_the_runs_logs(void **state)
                 "FAILED: waker: exit status 1");
 }
 
-static void other_sizes_and_a_timeline_come_from_their_scripts(void **state)
+TEST_CASE(other_sizes_and_a_timeline_come_from_their_scripts)
 {
     write_program("cmake", "true");
     write_program("fake/bench/bench_update",
@@ -357,7 +357,7 @@ static void other_sizes_and_a_timeline_come_from_their_scripts(void **state)
     "length=4,horizon=2"
 
 // The real programs, on the CPU.
-static void the_programs_print_what_steps_read(void **state)
+TEST_CASE(the_programs_print_what_steps_read)
 {
     expect(0, "updates prices-quick --device cpu --updates 1 --rounds 1 --out out "
               "--build " WAKER_BINARY_DIR " --cases " TINY ":0:1 " TINY ":1:1 " TINY ":1:2");
@@ -384,7 +384,7 @@ static void make_up(const char *step, const char *kind, const char *figures)
     write_file(path, "%s", figures);
 }
 
-static void a_page_takes_its_figures_from_the_results(void **state)
+TEST_CASE(a_page_takes_its_figures_from_the_results)
 {
     make_up("updates", "cuda",
             "preset,tasks,runs,ms,mib\npaper,0,1,7.1234,4321\npaper,5,1,14.5,5\n");
@@ -408,7 +408,7 @@ static void a_page_takes_its_figures_from_the_results(void **state)
     expect_text(said, "page.md: rates.small.1.0.fps: stays 441\n");
 }
 
-static void a_mark_of_no_figure_leaves_all_pages_alone(void **state)
+TEST_CASE(a_mark_of_no_figure_leaves_all_pages_alone)
 {
     make_up("updates", "cuda", "preset,tasks,runs,ms\npaper,0,1,7.1\npaper,5,1,14.5\n");
     const char *good = "<!-- on-gpu: updates.paper.0.1.ms -->9.99<!-- -->\n";
@@ -421,7 +421,7 @@ static void a_mark_of_no_figure_leaves_all_pages_alone(void **state)
     assert_string_equal(read_text("good.md"), good);
 }
 
-static void figures_of_a_cpu_are_put_into_no_page(void **state)
+TEST_CASE(figures_of_a_cpu_are_put_into_no_page)
 {
     make_up("updates", "cpu", "preset,tasks,runs,ms\npaper,0,1,7.1\n");
     write_file("page.md", "%s", "<!-- on-gpu: updates.paper.0.1.ms -->9.99<!-- -->\n");
@@ -430,7 +430,7 @@ static void figures_of_a_cpu_are_put_into_no_page(void **state)
 }
 
 // With figures of every update each mark of the published pages finds one.
-static void the_published_pages_have_marks_of_figures(void **state)
+TEST_CASE(the_published_pages_have_marks_of_figures)
 {
     static const char *const presets[] = {"paper", "small", "quick"};
     static const int runs[] = {1, 5, 1, 10, 1, 32};
@@ -454,32 +454,4 @@ static void the_published_pages_have_marks_of_figures(void **state)
     assert_null(strstr(read_text("performance.md"), "\n<!--"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_step_is_listed_with_a_line),
-        TEST(a_step_that_does_not_exist_is_refused),
-        TEST(a_step_leaves_figures_log_and_circumstances),
-        TEST(a_step_that_fails_does_not_stop_the_next),
-        TEST(a_step_beyond_its_limit_is_stopped),
-        TEST(what_a_step_started_ends_with_it),
-        TEST(two_do_not_work_in_one_folder),
-        TEST(a_build_that_is_not_there_is_made_first),
-        TEST(programs_that_are_not_there_are_named),
-        TEST(tests_that_are_all_skipped_have_failed),
-        TEST(jax_is_timed_at_the_same_sizes),
-        TEST(a_python_without_jax_on_the_gpu_is_refused),
-        TEST(an_update_that_got_slower_is_a_failure),
-        TEST(a_price_is_what_an_update_takes_longer_without),
-        TEST(rates_are_read_from_the_runs_logs),
-        TEST(other_sizes_and_a_timeline_come_from_their_scripts),
-        TEST(the_programs_print_what_steps_read),
-        TEST(a_page_takes_its_figures_from_the_results),
-        TEST(a_mark_of_no_figure_leaves_all_pages_alone),
-        TEST(figures_of_a_cpu_are_put_into_no_page),
-        TEST(the_published_pages_have_marks_of_figures),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(set_up, tear_down)

@@ -69,7 +69,7 @@ static size_t episode_of(uint32_t row)
     return i;
 }
 
-static void every_step_of_the_run_is_in_the_data(void **state)
+TEST_CASE(every_step_of_the_run_is_in_the_data)
 {
     assert_int_equal(data.rows, (size_t)config.steps + 2 + data.count);
     assert_true(data.count > 3);
@@ -78,7 +78,7 @@ static void every_step_of_the_run_is_in_the_data(void **state)
             assert_true(data.actions[data.episodes[i] * (size_t)data.action_size + (size_t)k] == 0);
 }
 
-static void batches_leave_the_held_out_episodes_alone(void **state)
+TEST_CASE(batches_leave_the_held_out_episodes_alone)
 {
     size_t begin = data.count - (size_t)ceil(0.3 * (double)data.count);
     for (int i = 0; i < SEQUENCES; i++) {
@@ -122,7 +122,7 @@ static double figure(const char *directory, const char *name, int line, const ch
     return value;
 }
 
-static void training_repeats_to_the_bit_and_reduces_the_errors(void **state)
+TEST_CASE(training_repeats_to_the_bit_and_reduces_the_errors)
 {
     parity_training how = training(OUT);
     assert_ok(parity_train(&how, &err));
@@ -140,7 +140,7 @@ static void training_repeats_to_the_bit_and_reduces_the_errors(void **state)
     assert_near(figure(OUT, "metrics.jsonl", 2, "model_loss"), sum / EVERY, 1e-4 * sum);
 }
 
-static void open_loop_is_the_mean_over_its_steps_and_copies_grow_stale(void **state)
+TEST_CASE(open_loop_is_the_mean_over_its_steps_and_copies_grow_stale)
 {
     double sum = 0, first = figure(OUT, "horizon.jsonl", 0, "copy"), last = 0;
     for (int i = 0; i < FRAMES - CONTEXT; i++) {
@@ -183,14 +183,14 @@ static void expect_same_figures(double tolerance)
 }
 
 // In float32 on the same draws.
-static void jax_finds_the_same_losses_and_errors(void **state)
+TEST_CASE(jax_finds_the_same_losses_and_errors)
 {
     run_peer(PLAN, "f32");
     expect_same_figures(1e-4);
 }
 
 // Ensemble and exploration policy, which a plan of the world model alone does without.
-static void exploration_is_trained_too_and_jax_explores_alike(void **state)
+TEST_CASE(exploration_is_trained_too_and_jax_explores_alike)
 {
     static wk_run_config curious;
     static parity_plan other;
@@ -215,13 +215,13 @@ static void exploration_is_trained_too_and_jax_explores_alike(void **state)
 }
 
 // A sum in bf16 over many pixels would be far too small.
-static void jax_finds_nearly_the_same_in_bf16(void **state)
+TEST_CASE(jax_finds_nearly_the_same_in_bf16)
 {
     run_peer(PLAN, "bf16");
     expect_same_figures(0.03);
 }
 
-static void what_cannot_be_planned_is_refused(void **state)
+TEST_CASE(what_cannot_be_planned_is_refused)
 {
     parity_choice chosen = choice();
     chosen.context = FRAMES;
@@ -238,7 +238,7 @@ static void what_cannot_be_planned_is_refused(void **state)
     remove_tree("parity-none.tmp");
 }
 
-static void a_plan_of_other_data_is_refused(void **state)
+TEST_CASE(a_plan_of_other_data_is_refused)
 {
     parity_data fewer = data;
     parity_plan other = {0};
@@ -265,7 +265,7 @@ static void run_script(const char *arguments, int status, char *out, size_t size
     run_named("parity", arguments, status, out, size);
 }
 
-static void variants_are_trained_side_by_side(void **state)
+TEST_CASE(variants_are_trained_side_by_side)
 {
     char out[8192];
     remove_tree(WHOLE);
@@ -312,7 +312,7 @@ static void write_run(const char *name, double first, double second)
     assert_ok(wk_file_write(path, text, (size_t)used, &err));
 }
 
-static void the_report_says_how_far_runs_are_apart(void **state)
+TEST_CASE(the_report_says_how_far_runs_are_apart)
 {
     char out[8192];
     remove_tree(WHOLE);
@@ -327,7 +327,7 @@ static void the_report_says_how_far_runs_are_apart(void **state)
 }
 
 // Collects by itself and gathers the reports; a domain that fails does not stop the next.
-static void several_domains_are_compared_from_nothing(void **state)
+TEST_CASE(several_domains_are_compared_from_nothing)
 {
     char out[16384];
     remove_tree(WHOLE);
@@ -351,29 +351,11 @@ static void several_domains_are_compared_from_nothing(void **state)
     assert_non_null(strstr(out, "parity-domains: there is no none; build it"));
 }
 
-static void a_missing_program_is_named(void **state)
+TEST_CASE(a_missing_program_is_named)
 {
     char out[4096];
     run_script(RUN " " WHOLE " --program ./none", 1, out, sizeof out);
     assert_non_null(strstr(out, "parity: there is no ./none; build it"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_step_of_the_run_is_in_the_data),
-        cmocka_unit_test(batches_leave_the_held_out_episodes_alone),
-        cmocka_unit_test(training_repeats_to_the_bit_and_reduces_the_errors),
-        cmocka_unit_test(open_loop_is_the_mean_over_its_steps_and_copies_grow_stale),
-        cmocka_unit_test(jax_finds_the_same_losses_and_errors),
-        cmocka_unit_test(jax_finds_nearly_the_same_in_bf16),
-        cmocka_unit_test(exploration_is_trained_too_and_jax_explores_alike),
-        cmocka_unit_test(what_cannot_be_planned_is_refused),
-        cmocka_unit_test(a_plan_of_other_data_is_refused),
-        cmocka_unit_test(variants_are_trained_side_by_side),
-        cmocka_unit_test(the_report_says_how_far_runs_are_apart),
-        cmocka_unit_test(several_domains_are_compared_from_nothing),
-        cmocka_unit_test(a_missing_program_is_named),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_MAIN(setup, teardown)

@@ -26,7 +26,7 @@ static void expect_output(const char *script, const char *arguments, int status,
     if (WEXITSTATUS(ended) != status) fail_msg("%s: status %d, '%s'", command, ended, out);
 }
 
-static void five_updates_of_the_peer_match_the_golden_ones(void **state)
+TEST_CASE(five_updates_of_the_peer_match_the_golden_ones)
 {
     int count, updates;
     char out[4096];
@@ -48,7 +48,7 @@ static double figure(const char *text, const char *line, const char *name)
     return value;
 }
 
-static void the_peer_prints_times_and_losses_that_fall(void **state)
+TEST_CASE(the_peer_prints_times_and_losses_that_fall)
 {
     char out[4096];
     expect_output("bench/peer/jax_update.py",
@@ -66,7 +66,7 @@ static void the_peer_prints_times_and_losses_that_fall(void **state)
     "--set horizon=3 --set units=16 --set deter=16 --set hidden=16"
 
 // Under vmap over runs the update stays the same: the first run's losses are those it has alone.
-static void a_run_of_a_population_learns_as_it_does_alone(void **state)
+TEST_CASE(a_run_of_a_population_learns_as_it_does_alone)
 {
     static const char *const lines[] = {"first:", "last:"};
     static const char *const names[] = {"model ", "ensemble ", "reward "};
@@ -83,20 +83,11 @@ static void a_run_of_a_population_learns_as_it_does_alone(void **state)
         }
 }
 
-static void a_preset_that_does_not_exist_is_refused(void **state)
+TEST_CASE(a_preset_that_does_not_exist_is_refused)
 {
     char out[4096];
     expect_output("bench/peer/jax_update.py", "--preset papper 2>&1", 2, out, sizeof out);
     assert_non_null(strstr(out, "no preset 'papper'; there are paper, small, quick"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(five_updates_of_the_peer_match_the_golden_ones),
-        cmocka_unit_test(the_peer_prints_times_and_losses_that_fall),
-        cmocka_unit_test(a_run_of_a_population_learns_as_it_does_alone),
-        cmocka_unit_test(a_preset_that_does_not_exist_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -34,7 +34,7 @@ static const char SEGMENTS[] = "kernel 1000 2000 7 4,1,1 256 first\n"
                                "kernel 504000 512000 9 16,1,1 64 second\n"
                                "copy 515000 516000 7 0 4096 memcpy\n";
 
-static void segments_are_cut_where_the_device_is_idle(void **state)
+TEST_CASE(segments_are_cut_where_the_device_is_idle)
 {
     char out[4096];
     write_trace(SEGMENTS);
@@ -45,7 +45,7 @@ static void segments_are_cut_where_the_device_is_idle(void **state)
     assert_non_null(strstr(out, "      0       4      515.0\n"));
 }
 
-static void a_timeline_has_starts_durations_and_gaps(void **state)
+TEST_CASE(a_timeline_has_starts_durations_and_gaps)
 {
     char out[4096];
     write_trace(SEGMENTS);
@@ -56,7 +56,7 @@ static void a_timeline_has_starts_durations_and_gaps(void **state)
                         "     15.0     1.00    3.00            0      4096  memcpy\n");
 }
 
-static void a_summary_adds_up_by_kernel(void **state)
+TEST_CASE(a_summary_adds_up_by_kernel)
 {
     char out[4096];
     write_trace(SEGMENTS);
@@ -67,7 +67,7 @@ static void a_summary_adds_up_by_kernel(void **state)
     assert_non_null(strstr(out, "      1.0      1           1 others\n"));
 }
 
-static void a_file_that_is_no_trace_is_refused_with_its_line(void **state)
+TEST_CASE(a_file_that_is_no_trace_is_refused_with_its_line)
 {
     char out[4096];
     write_trace("kernel 1000 2000 7 4,1,1 256 first\nsomething else\n");
@@ -75,13 +75,4 @@ static void a_file_that_is_no_trace_is_refused_with_its_line(void **state)
     assert_string_equal(out, "kernel_timeline: timeline.txt:2: not a line of a kernel trace\n");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(segments_are_cut_where_the_device_is_idle),
-        cmocka_unit_test(a_timeline_has_starts_durations_and_gaps),
-        cmocka_unit_test(a_summary_adds_up_by_kernel),
-        cmocka_unit_test(a_file_that_is_no_trace_is_refused_with_its_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -37,7 +37,7 @@ static const char *describe(wk_each *each)
     return all;
 }
 
-static void runs_are_the_product_and_the_last_key_changes_fastest(void **state)
+TEST_CASE(runs_are_the_product_and_the_last_key_changes_fastest)
 {
     assert_string_equal(describe(PARSE("curriculum.rule=waker-m,dr", "seed=0..2")),
                         "waker-m-seed0: curriculum.rule=waker-m seed=0\n"
@@ -48,7 +48,7 @@ static void runs_are_the_product_and_the_last_key_changes_fastest(void **state)
                         "dr-seed2: curriculum.rule=dr seed=2\n");
 }
 
-static void ranges_and_lists_mix(void **state)
+TEST_CASE(ranges_and_lists_mix)
 {
     assert_string_equal(describe(PARSE("seed=0..2,7")), "seed0: seed=0\nseed1: seed=1\n"
                                                         "seed2: seed=2\nseed7: seed=7\n");
@@ -58,7 +58,7 @@ static void ranges_and_lists_mix(void **state)
                         "seed18446744073709551615: seed=18446744073709551615\n");
 }
 
-static void values_are_written_in_one_way(void **state)
+TEST_CASE(values_are_written_in_one_way)
 {
     assert_string_equal(describe(PARSE("model.rate=3e-4,1e-05", "curriculum.temperature=.5")),
                         "model.rate0.0003-temperature0.5: model.rate=0.0003 "
@@ -70,7 +70,7 @@ static void values_are_written_in_one_way(void **state)
 }
 
 // A text with points is no range, and names are safe as directories.
-static void texts_become_safe_names_that_differ(void **state)
+TEST_CASE(texts_become_safe_names_that_differ)
 {
     assert_string_equal(describe(PARSE("curriculum.plugin=../a/b.so,.._a_b.so")),
                         "curriculum.plugin-.._a_b.so-266c59ac: curriculum.plugin=../a/b.so\n"
@@ -91,7 +91,7 @@ static void texts_become_safe_names_that_differ(void **state)
     wk_each_destroy(each);
 }
 
-static void mistakes_are_named_with_what_was_given(void **state)
+TEST_CASE(mistakes_are_named_with_what_was_given)
 {
     static const struct {
         const char *texts[2], *message;
@@ -136,7 +136,7 @@ static void mistakes_are_named_with_what_was_given(void **state)
     }
 }
 
-static void a_path_has_one_name_however_it_is_written(void **state)
+TEST_CASE(a_path_has_one_name_however_it_is_written)
 {
     char whole[600], name[3][WK_EACH_NAME_MAX], *here = realpath(".", NULL);
     assert_non_null(here);
@@ -163,7 +163,7 @@ static void a_path_has_one_name_however_it_is_written(void **state)
     free(here);
 }
 
-static void the_largest_population_is_allowed(void **state)
+TEST_CASE(the_largest_population_is_allowed)
 {
     wk_each *each = PARSE("seed=0..7", "prefill=0..7");
     assert_int_equal(wk_each_runs(each), WK_POPULATION_MAX);
@@ -183,7 +183,7 @@ static void keep_line(void *context, wk_log_level level, const char *line)
     lines++;
 }
 
-static void runs_that_cannot_be_trained_together_are_refused(void **state)
+TEST_CASE(runs_that_cannot_be_trained_together_are_refused)
 {
     wk_error err = {0};
     const wk_log log = {keep_line, NULL, WK_LOG_INFO};
@@ -210,17 +210,4 @@ static void runs_that_cannot_be_trained_together_are_refused(void **state)
                                    "value: all runs get '0'; --minutes VALUE gives them another");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_are_the_product_and_the_last_key_changes_fastest),
-        cmocka_unit_test(ranges_and_lists_mix),
-        cmocka_unit_test(values_are_written_in_one_way),
-        cmocka_unit_test(texts_become_safe_names_that_differ),
-        cmocka_unit_test(mistakes_are_named_with_what_was_given),
-        cmocka_unit_test(a_path_has_one_name_however_it_is_written),
-        cmocka_unit_test(the_largest_population_is_allowed),
-        cmocka_unit_test(runs_that_cannot_be_trained_together_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -24,7 +24,7 @@ static wk_status merge(const char *text, wk_merged_config *out, wk_error *err)
     return status;
 }
 
-static void blocks_apply_from_left_to_right_then_the_command_line(void **state)
+TEST_CASE(blocks_apply_from_left_to_right_then_the_command_line)
 {
     wk_error err = {0};
     wk_config_blocks *blocks = blocks_of("defaults: {units: 100, layers: 1, batch: 5}\n"
@@ -43,7 +43,7 @@ static void blocks_apply_from_left_to_right_then_the_command_line(void **state)
     wk_config_blocks_destroy(blocks);
 }
 
-static void every_value_knows_its_origin(void **state)
+TEST_CASE(every_value_knows_its_origin)
 {
     wk_error err = {0};
     wk_config_blocks *blocks = blocks_of("defaults:\n  units: 100\n  layers: 1\n"
@@ -62,7 +62,7 @@ static void every_value_knows_its_origin(void **state)
     wk_config_blocks_destroy(blocks);
 }
 
-static void keys_may_be_nested_or_dotted(void **state)
+TEST_CASE(keys_may_be_nested_or_dotted)
 {
     wk_error err = {0};
     wk_merged_config m;
@@ -74,7 +74,7 @@ static void keys_may_be_nested_or_dotted(void **state)
     assert_true(m.config.model_rate == 0.5);
 }
 
-static void a_key_with_other_characters_is_a_pattern_matched_from_the_beginning(void **state)
+TEST_CASE(a_key_with_other_characters_is_a_pattern_matched_from_the_beginning)
 {
     wk_error err = {0};
     wk_merged_config m;
@@ -87,7 +87,7 @@ static void a_key_with_other_characters_is_a_pattern_matched_from_the_beginning(
     assert_int_equal(m.config.units, 7);
 }
 
-static void a_point_between_a_group_and_a_pattern_stays_a_point(void **state)
+TEST_CASE(a_point_between_a_group_and_a_pattern_stays_a_point)
 {
     wk_error err = {0};
     wk_merged_config m;
@@ -99,7 +99,7 @@ static void a_point_between_a_group_and_a_pattern_stays_a_point(void **state)
 }
 
 // Keys with the line, and patterns that match nothing, are none, or could run away.
-static void mistakes_are_refused_with_file_line_and_the_nearest_key(void **state)
+TEST_CASE(mistakes_are_refused_with_file_line_and_the_nearest_key)
 {
     wk_error err = {0};
     wk_merged_config m;
@@ -137,7 +137,7 @@ static void mistakes_are_refused_with_file_line_and_the_nearest_key(void **state
     wk_config_blocks_destroy(blocks);
 }
 
-static void lists_become_names_with_commas(void **state)
+TEST_CASE(lists_become_names_with_commas)
 {
     wk_error err = {0};
     wk_merged_config m;
@@ -148,7 +148,7 @@ static void lists_become_names_with_commas(void **state)
     assert_string_equal(m.config.env_options, "x=y,z=1");
 }
 
-static void a_block_may_not_be_defined_twice(void **state)
+TEST_CASE(a_block_may_not_be_defined_twice)
 {
     wk_error err = {0};
     wk_config_blocks *blocks = blocks_of("defaults: {}\na: {}\n");
@@ -160,7 +160,7 @@ static void a_block_may_not_be_defined_twice(void **state)
     wk_config_blocks_destroy(blocks);
 }
 
-static void yaml_that_is_no_configuration_is_refused_with_its_line(void **state)
+TEST_CASE(yaml_that_is_no_configuration_is_refused_with_its_line)
 {
     wk_error err = {0};
     static const struct {
@@ -200,7 +200,7 @@ static void yaml_that_is_no_configuration_is_refused_with_its_line(void **state)
     }
 }
 
-static void an_empty_file_has_no_blocks(void **state)
+TEST_CASE(an_empty_file_has_no_blocks)
 {
     static const char *const empty[] = {"", "# nothing\n"};
     for (int i = 0; i < 2; i++) {
@@ -212,19 +212,4 @@ static void an_empty_file_has_no_blocks(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_apply_from_left_to_right_then_the_command_line),
-        cmocka_unit_test(every_value_knows_its_origin),
-        cmocka_unit_test(keys_may_be_nested_or_dotted),
-        cmocka_unit_test(a_key_with_other_characters_is_a_pattern_matched_from_the_beginning),
-        cmocka_unit_test(a_point_between_a_group_and_a_pattern_stays_a_point),
-        cmocka_unit_test(mistakes_are_refused_with_file_line_and_the_nearest_key),
-        cmocka_unit_test(lists_become_names_with_commas),
-        cmocka_unit_test(a_block_may_not_be_defined_twice),
-        cmocka_unit_test(yaml_that_is_no_configuration_is_refused_with_its_line),
-        cmocka_unit_test(an_empty_file_has_no_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

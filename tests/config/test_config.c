@@ -23,7 +23,7 @@ static void assert_value(const wk_run_config *config, const char *key, const cha
     wk_text_free(&text);
 }
 
-static void keys_are_found_and_unique(void **state)
+TEST_CASE(keys_are_found_and_unique)
 {
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
         assert_int_equal(field(wk_run_keys[i]), i);
@@ -31,7 +31,7 @@ static void keys_are_found_and_unique(void **state)
     assert_int_equal(wk_run_field_find("rssm.deterx", 11), -1);
 }
 
-static void a_value_takes_the_type_of_its_field(void **state)
+TEST_CASE(a_value_takes_the_type_of_its_field)
 {
     static const struct {
         const char *key, *text, *value;
@@ -54,7 +54,7 @@ static void a_value_takes_the_type_of_its_field(void **state)
     }
 }
 
-static void what_cannot_be_cast_is_refused_with_its_key(void **state)
+TEST_CASE(what_cannot_be_cast_is_refused_with_its_key)
 {
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
@@ -105,7 +105,7 @@ static void what_cannot_be_cast_is_refused_with_its_key(void **state)
     assert_ok(wk_run_config_set(&c, field("domain"), longest, &err));
 }
 
-static void numbers_are_written_short_and_for_every_yaml_reader(void **state)
+TEST_CASE(numbers_are_written_short_and_for_every_yaml_reader)
 {
     wk_run_config c = wk_run_config_default();
     assert_value(&c, "model.rate", "0.0003");
@@ -121,7 +121,7 @@ static void numbers_are_written_short_and_for_every_yaml_reader(void **state)
     assert_value(&c, "ensemble.scale", "0.30000000000000004");
 }
 
-static void an_unknown_key_names_the_nearest_or_its_group(void **state)
+TEST_CASE(an_unknown_key_names_the_nearest_or_its_group)
 {
     wk_error err = {0};
     assert_refused(wk_run_field_unknown("rssm.detr", &err), WK_E_INPUT,
@@ -130,7 +130,7 @@ static void an_unknown_key_names_the_nearest_or_its_group(void **state)
     assert_refused(wk_run_field_unknown("zzzzzzzzzzzz", &err), WK_E_INPUT, "waker config");
 }
 
-static void a_file_reads_back_as_the_same_configuration(void **state)
+TEST_CASE(a_file_reads_back_as_the_same_configuration)
 {
     wk_error err = {0};
     wk_run_config c = wk_run_config_default(), back;
@@ -150,7 +150,7 @@ static void a_file_reads_back_as_the_same_configuration(void **state)
     remove(PATH);
 }
 
-static void a_file_that_lacks_a_key_is_refused(void **state)
+TEST_CASE(a_file_that_lacks_a_key_is_refused)
 {
     static const struct {
         const char *line, *message;
@@ -171,7 +171,7 @@ static void a_file_that_lacks_a_key_is_refused(void **state)
     remove(PATH);
 }
 
-static void a_cut_file_is_refused_wherever_it_was_cut(void **state)
+TEST_CASE(a_cut_file_is_refused_wherever_it_was_cut)
 {
     wk_error err = {0};
     wk_text all = {0};
@@ -185,7 +185,7 @@ static void a_cut_file_is_refused_wherever_it_was_cut(void **state)
     remove(PATH);
 }
 
-static void a_file_of_another_version_is_refused(void **state)
+TEST_CASE(a_file_of_another_version_is_refused)
 {
     wk_error err = {0};
     wk_run_config back;
@@ -196,7 +196,7 @@ static void a_file_of_another_version_is_refused(void **state)
     remove(PATH);
 }
 
-static void a_bad_file_is_refused_with_file_and_line(void **state)
+TEST_CASE(a_bad_file_is_refused_with_file_and_line)
 {
     wk_error err = {0};
     wk_run_config c;
@@ -219,7 +219,7 @@ static void a_bad_file_is_refused_with_file_and_line(void **state)
     assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_NOT_FOUND, PATH);
 }
 
-static void a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model(void **state)
+TEST_CASE(a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model)
 {
     wk_error err = {0};
     const wk_run_config old = wk_run_config_default();
@@ -235,7 +235,7 @@ static void a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model
                    "rssm.deter '600', not '512'");
 }
 
-static void every_fixed_value_changes_the_hash(void **state)
+TEST_CASE(every_fixed_value_changes_the_hash)
 {
     const wk_run_config old = wk_run_config_default();
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
@@ -247,21 +247,4 @@ static void every_fixed_value_changes_the_hash(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_found_and_unique),
-        cmocka_unit_test(a_value_takes_the_type_of_its_field),
-        cmocka_unit_test(what_cannot_be_cast_is_refused_with_its_key),
-        cmocka_unit_test(numbers_are_written_short_and_for_every_yaml_reader),
-        cmocka_unit_test(an_unknown_key_names_the_nearest_or_its_group),
-        cmocka_unit_test(a_file_reads_back_as_the_same_configuration),
-        cmocka_unit_test(a_file_that_lacks_a_key_is_refused),
-        cmocka_unit_test(a_cut_file_is_refused_wherever_it_was_cut),
-        cmocka_unit_test(a_file_of_another_version_is_refused),
-        cmocka_unit_test(a_bad_file_is_refused_with_file_and_line),
-        cmocka_unit_test(a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model),
-        cmocka_unit_test(every_fixed_value_changes_the_hash),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

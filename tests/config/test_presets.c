@@ -28,7 +28,7 @@ static wk_run_config merged(const char *const *names, size_t count)
     return m.config;
 }
 
-static void the_defaults_give_every_key_the_value_of_the_field_list(void **state)
+TEST_CASE(the_defaults_give_every_key_the_value_of_the_field_list)
 {
     wk_error err = {0};
     wk_config_blocks *blocks = embedded();
@@ -45,7 +45,7 @@ static void the_defaults_give_every_key_the_value_of_the_field_list(void **state
 
 // Numbers of the paper's appendix, written down here a second time; those of the control suite are
 // the terrain's.
-static void each_domain_has_the_papers_numbers(void **state)
+TEST_CASE(each_domain_has_the_papers_numbers)
 {
     static const struct {
         const char *domain;
@@ -81,7 +81,7 @@ static void each_domain_has_the_papers_numbers(void **state)
 }
 
 // A rule's block is made of its row. But for ge and the oracles the prefill stays the domain's.
-static void the_block_of_a_rule_sets_the_rule_and_its_own_prefill_only(void **state)
+TEST_CASE(the_block_of_a_rule_sets_the_rule_and_its_own_prefill_only)
 {
     wk_error err = {0};
     wk_config_blocks *blocks = embedded();
@@ -103,7 +103,7 @@ static void the_block_of_a_rule_sets_the_rule_and_its_own_prefill_only(void **st
     wk_config_blocks_destroy(blocks);
 }
 
-static void curricula_start_from_their_own_defaults(void **state)
+TEST_CASE(curricula_start_from_their_own_defaults)
 {
     const wk_run_config c = merged(NULL, 0);
     const wk_curriculum_config ours = wk_run_config_curriculum(&c);
@@ -116,7 +116,7 @@ static void curricula_start_from_their_own_defaults(void **state)
     assert_true(ours.reduction_every == theirs.reduction_every);
 }
 
-static void the_learner_gets_what_the_blocks_say(void **state)
+TEST_CASE(the_learner_gets_what_the_blocks_say)
 {
     wk_error err = {0};
     static const char *const names[] = {"clean-up", "waker-m", "plan2explore", "paper"};
@@ -140,7 +140,7 @@ static void the_learner_gets_what_the_blocks_say(void **state)
                    WK_E_NOT_FOUND, "paper");
 }
 
-static void new_runs_explore_as_the_block_says_unless_another_is_named(void **state)
+TEST_CASE(new_runs_explore_as_the_block_says_unless_another_is_named)
 {
     static const struct {
         const char *blocks[2];
@@ -156,7 +156,7 @@ static void new_runs_explore_as_the_block_says_unless_another_is_named(void **st
 }
 
 // A run has all its values, so nothing is implied where one is in a file.
-static void the_settings_of_a_run_stay_as_they_are(void **state)
+TEST_CASE(the_settings_of_a_run_stay_as_they_are)
 {
     wk_error err = {0};
     wk_merged_config m;
@@ -170,7 +170,7 @@ static void the_settings_of_a_run_stay_as_they_are(void **state)
     wk_config_blocks_destroy(blocks);
 }
 
-static void the_learners_own_defaults_are_the_papers_for_the_terrain(void **state)
+TEST_CASE(the_learners_own_defaults_are_the_papers_for_the_terrain)
 {
     wk_error err = {0};
     wk_learner_config blocks, own = wk_learner_config_default();
@@ -181,7 +181,7 @@ static void the_learners_own_defaults_are_the_papers_for_the_terrain(void **stat
 #undef FIELD
 }
 
-static void a_text_with_choices_is_its_place_in_the_learner_and_checked(void **state)
+TEST_CASE(a_text_with_choices_is_its_place_in_the_learner_and_checked)
 {
     wk_error err = {0};
     const wk_domain *domain;
@@ -195,7 +195,7 @@ static void a_text_with_choices_is_its_place_in_the_learner_and_checked(void **s
     assert_refused(wk_learner_config_check(&learner, &err), WK_E_INPUT, "ensemble_kind = 2");
 }
 
-static void the_benches_have_the_sizes_of_the_presets(void **state)
+TEST_CASE(the_benches_have_the_sizes_of_the_presets)
 {
     wk_error err = {0};
     for (int i = 0; i < BENCH_PRESETS; i++) {
@@ -210,7 +210,7 @@ static void the_benches_have_the_sizes_of_the_presets(void **state)
 }
 
 // Kernels are compiled for the presets' models, in their order, and no others.
-static void the_models_of_the_kernels_are_the_presets(void **state)
+TEST_CASE(the_models_of_the_kernels_are_the_presets)
 {
     int count = 0;
 #define MODEL(preset, h, d, g, c, forward, backward, together)                                     \
@@ -233,7 +233,7 @@ static void name_hardest(const wk_domain *domain, char *text)
                                  domain->hardest[i]);
 }
 
-static void every_domain_and_rule_has_a_block_and_every_combination_is_possible(void **state)
+TEST_CASE(every_domain_and_rule_has_a_block_and_every_combination_is_possible)
 {
     static const char *const presets[] = {"paper", "small", "quick"};
     wk_error err = {0};
@@ -257,7 +257,7 @@ static void every_domain_and_rule_has_a_block_and_every_combination_is_possible(
 
 // Episodes begin together, every env.count times their length: those of the first round behind the
 // prefill are chosen by errors, and are in the first snapshot.
-static void quick_decides_before_its_first_snapshot(void **state)
+TEST_CASE(quick_decides_before_its_first_snapshot)
 {
     static const char *const domains[] = {"terrain-walker", "clean-up", "dmc-walker"};
     for (size_t i = 0; i < sizeof domains / sizeof *domains; i++) {
@@ -273,7 +273,7 @@ static void quick_decides_before_its_first_snapshot(void **state)
     }
 }
 
-static void every_block_applies(void **state)
+TEST_CASE(every_block_applies)
 {
     wk_error err = {0};
     wk_config_blocks *blocks = embedded();
@@ -286,7 +286,7 @@ static void every_block_applies(void **state)
     wk_config_blocks_destroy(blocks);
 }
 
-static void the_reference_is_the_same_world_with_the_papers_numbers(void **state)
+TEST_CASE(the_reference_is_the_same_world_with_the_papers_numbers)
 {
     wk_error err = {0};
     wk_config_blocks *blocks = embedded();
@@ -304,7 +304,7 @@ static void the_reference_is_the_same_world_with_the_papers_numbers(void **state
 
 // Every key whose column "authors' code" has another value than the default, and how many
 // environments they step.
-static void the_authors_protocol_sets_every_key_in_which_their_runs_differ(void **state)
+TEST_CASE(the_authors_protocol_sets_every_key_in_which_their_runs_differ)
 {
     wk_error err = {0};
     const char *const names[] = {"terrain-walker", "waker-m", "paper", "plan2explore", "authors"};
@@ -329,25 +329,4 @@ static void the_authors_protocol_sets_every_key_in_which_their_runs_differ(void 
     assert_true(wk_run_config_replay(&c, domain).complete);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_defaults_give_every_key_the_value_of_the_field_list),
-        cmocka_unit_test(each_domain_has_the_papers_numbers),
-        cmocka_unit_test(the_block_of_a_rule_sets_the_rule_and_its_own_prefill_only),
-        cmocka_unit_test(curricula_start_from_their_own_defaults),
-        cmocka_unit_test(the_learner_gets_what_the_blocks_say),
-        cmocka_unit_test(new_runs_explore_as_the_block_says_unless_another_is_named),
-        cmocka_unit_test(the_settings_of_a_run_stay_as_they_are),
-        cmocka_unit_test(the_learners_own_defaults_are_the_papers_for_the_terrain),
-        cmocka_unit_test(a_text_with_choices_is_its_place_in_the_learner_and_checked),
-        cmocka_unit_test(the_benches_have_the_sizes_of_the_presets),
-        cmocka_unit_test(the_models_of_the_kernels_are_the_presets),
-        cmocka_unit_test(every_domain_and_rule_has_a_block_and_every_combination_is_possible),
-        cmocka_unit_test(quick_decides_before_its_first_snapshot),
-        cmocka_unit_test(every_block_applies),
-        cmocka_unit_test(the_authors_protocol_sets_every_key_in_which_their_runs_differ),
-        cmocka_unit_test(the_reference_is_the_same_world_with_the_papers_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

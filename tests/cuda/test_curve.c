@@ -80,7 +80,7 @@ static void expect_close(const char *what, const float *bf16, const float *other
         fail_msg("%s: bf16 is %g off float32, which is %g off itself", what, off, drift);
 }
 
-static void bf16_learns_as_float32_does(void **state)
+TEST_CASE(bf16_learns_as_float32_does)
 {
     toy_data data = toy_data_open(SEED);
     for (int i = 0; i < ROUNDS; i++)
@@ -96,8 +96,4 @@ static void bf16_learns_as_float32_does(void **state)
     toy_data_close(&data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bf16_learns_as_float32_does)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

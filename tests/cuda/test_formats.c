@@ -41,21 +41,21 @@ static layer open_layer(int width)
     return l;
 }
 
-static void what_only_a_product_reads_exists_in_bf16_alone(void **state)
+TEST_CASE(what_only_a_product_reads_exists_in_bf16_alone)
 {
     layer l = open_layer(64);
     wk_graph_output(l.e.g, wk_graph_matmul(l.e.g, l.y, l.w));
     expect_form(&l.e, l.y, WK_FORMAT_BF16);
 }
 
-static void an_output_exists_in_float32(void **state)
+TEST_CASE(an_output_exists_in_float32)
 {
     layer l = open_layer(64);
     wk_graph_output(l.e.g, l.y);
     expect_form(&l.e, l.y, WK_FORMAT_F32);
 }
 
-static void what_a_product_and_another_kernel_read_exists_in_both(void **state)
+TEST_CASE(what_a_product_and_another_kernel_read_exists_in_both)
 {
     layer l = open_layer(64);
     wk_graph_output(l.e.g, wk_graph_matmul(l.e.g, l.y, l.w));
@@ -63,7 +63,7 @@ static void what_a_product_and_another_kernel_read_exists_in_both(void **state)
     expect_form(&l.e, l.y, BOTH);
 }
 
-static void rows_that_are_not_whole_exist_in_float32(void **state)
+TEST_CASE(rows_that_are_not_whole_exist_in_float32)
 {
     layer l = open_layer(6);
     wk_graph_output(l.e.g, wk_graph_matmul(l.e.g, l.y, l.w));
@@ -87,14 +87,14 @@ static bool writes_image(int channels, bool squared)
     return !lazy;
 }
 
-static void an_image_is_written_for_what_reads_no_bytes(void **state)
+TEST_CASE(an_image_is_written_for_what_reads_no_bytes)
 {
     assert_false(writes_image(24, false));
     assert_true(writes_image(24, true));
     assert_true(writes_image(20, false));
 }
 
-static void kernels_that_write_float32_always_are_not_asked_for_less(void **state)
+TEST_CASE(kernels_that_write_float32_always_are_not_asked_for_less)
 {
     engine e = engine_open(1);
     wk_tensor w = engine_state(&e, WK_SHAPE(64, 64));
@@ -103,7 +103,7 @@ static void kernels_that_write_float32_always_are_not_asked_for_less(void **stat
     expect_form(&e, x, BOTH);
 }
 
-static void long_ragged_rows_for_products_are_laid_out_filled_up(void **state)
+TEST_CASE(long_ragged_rows_for_products_are_laid_out_filled_up)
 {
     for (int other = 0; other < 2; other++) {
         engine e = engine_open(1);
@@ -141,7 +141,7 @@ static join open_join(bool layers, bool twice)
     return j;
 }
 
-static void a_join_exists_as_its_parts_do(void **state)
+TEST_CASE(a_join_exists_as_its_parts_do)
 {
     for (int layers = 0; layers < 2; layers++) {
         join j = open_join(layers, false);
@@ -155,7 +155,7 @@ static void a_join_exists_as_its_parts_do(void **state)
     }
 }
 
-static void a_join_that_has_to_copy_a_part_has_all_of_them_in_float32(void **state)
+TEST_CASE(a_join_that_has_to_copy_a_part_has_all_of_them_in_float32)
 {
     join j = open_join(true, true);
     wk_plan *plan = plan_of(&j.e);
@@ -168,7 +168,7 @@ static void a_join_that_has_to_copy_a_part_has_all_of_them_in_float32(void **sta
 
 // A product writes float32 where that is needed, and leaves the rounding to its readers: of the
 // whole join, then.
-static void a_join_with_a_product_in_both_formats_has_all_parts_in_float32(void **state)
+TEST_CASE(a_join_with_a_product_in_both_formats_has_all_parts_in_float32)
 {
     join j = open_join(false, false);
     wk_graph_output(j.e.g, wk_graph_mul(j.e.g, j.parts[1], j.parts[1]));
@@ -180,7 +180,7 @@ static void a_join_with_a_product_in_both_formats_has_all_parts_in_float32(void 
     engine_close(&j.e);
 }
 
-static void a_join_with_a_layer_in_both_formats_stays_in_bf16(void **state)
+TEST_CASE(a_join_with_a_layer_in_both_formats_stays_in_bf16)
 {
     join j = open_join(true, false);
     wk_graph_output(j.e.g, wk_graph_mul(j.e.g, j.parts[1], j.parts[1]));
@@ -211,7 +211,7 @@ static wk_learner *open_learner(wk_backend *backend)
     return learner;
 }
 
-static void the_learner_s_graphs_keep_what_they_need(void **state)
+TEST_CASE(the_learner_s_graphs_keep_what_they_need)
 {
     wk_learner *learner = open_learner(&planning_backend);
     for (int i = 0; i < WK_COMPILED_GRAPHS; i++)
@@ -232,7 +232,7 @@ static double bytes_in(const wk_plan *plan, unsigned form)
     return sum;
 }
 
-static void most_of_the_learner_exists_in_bf16_alone(void **state)
+TEST_CASE(most_of_the_learner_exists_in_bf16_alone)
 {
     wk_error err = {0};
     wk_backend_vtable without_forms = *planning_backend.vtable;
@@ -255,22 +255,4 @@ static void most_of_the_learner_exists_in_bf16_alone(void **state)
     wk_learner_destroy(learner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_only_a_product_reads_exists_in_bf16_alone),
-        cmocka_unit_test(an_output_exists_in_float32),
-        cmocka_unit_test(what_a_product_and_another_kernel_read_exists_in_both),
-        cmocka_unit_test(rows_that_are_not_whole_exist_in_float32),
-        cmocka_unit_test(an_image_is_written_for_what_reads_no_bytes),
-        cmocka_unit_test(kernels_that_write_float32_always_are_not_asked_for_less),
-        cmocka_unit_test(long_ragged_rows_for_products_are_laid_out_filled_up),
-        cmocka_unit_test(a_join_exists_as_its_parts_do),
-        cmocka_unit_test(a_join_that_has_to_copy_a_part_has_all_of_them_in_float32),
-        cmocka_unit_test(a_join_with_a_product_in_both_formats_has_all_parts_in_float32),
-        cmocka_unit_test(a_join_with_a_layer_in_both_formats_stays_in_bf16),
-        cmocka_unit_test(the_learner_s_graphs_keep_what_they_need),
-        cmocka_unit_test(most_of_the_learner_exists_in_bf16_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

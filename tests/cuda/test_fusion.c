@@ -112,7 +112,7 @@ static layer make_layer(fixture *f, int terms, int width, wk_activation activati
     return l;
 }
 
-static void a_layer_of_elu_is_one_product(void **state)
+TEST_CASE(a_layer_of_elu_is_one_product)
 {
     const struct {
         int processors;
@@ -133,7 +133,7 @@ static void a_layer_of_elu_is_one_product(void **state)
 }
 
 // At the presets' sizes alone, and in a population: a member's share of the multiprocessors.
-static void tiles_suit_the_columns_and_the_processors(void **state)
+TEST_CASE(tiles_suit_the_columns_and_the_processors)
 {
     const struct {
         wk_gemm_sizes sizes;
@@ -164,7 +164,7 @@ static void tiles_suit_the_columns_and_the_processors(void **state)
         assert_int_equal(wk_gemm_choose_tile(&cases[i].sizes, cases[i].processors), cases[i].tile);
 }
 
-static void what_a_layer_s_product_cannot_be(void **state)
+TEST_CASE(what_a_layer_s_product_cannot_be)
 {
     const struct {
         int terms, width, capability;
@@ -185,7 +185,7 @@ static void what_a_layer_s_product_cannot_be(void **state)
     }
 }
 
-static void a_product_that_is_read_twice_keeps_its_epilogue_apart(void **state)
+TEST_CASE(a_product_that_is_read_twice_keeps_its_epilogue_apart)
 {
     fixture f = open_fixture();
     layer l = make_layer(&f, 400, 400, WK_ELU);
@@ -195,7 +195,7 @@ static void a_product_that_is_read_twice_keeps_its_epilogue_apart(void **state)
                    "the epilogue does not take the product's place");
 }
 
-static void operands_that_begin_anywhere_are_left_to_the_library(void **state)
+TEST_CASE(operands_that_begin_anywhere_are_left_to_the_library)
 {
     fixture f = open_fixture();
     wk_tensor all = engine_state(&f.e, WK_SHAPE(402 * 400));
@@ -208,7 +208,7 @@ static void operands_that_begin_anywhere_are_left_to_the_library(void **state)
 }
 
 // d w' and the slope at y.
-static void the_slope_of_a_layer_is_fused(void **state)
+TEST_CASE(the_slope_of_a_layer_is_fused)
 {
     fixture f = open_fixture();
     layer l = make_layer(&f, 64, 400, WK_ELU);
@@ -240,7 +240,7 @@ static sum make_sum(fixture *f, int few)
     return s;
 }
 
-static void two_products_and_their_layer_are_one(void **state)
+TEST_CASE(two_products_and_their_layer_are_one)
 {
     fixture f = open_fixture();
     sum s = make_sum(&f, 6);
@@ -280,7 +280,7 @@ static wk_learner *open_learner(const char *preset)
 }
 
 // The gates of all imagined steps of preset small for ten runs.
-static void the_gates_of_a_population_are_one_product(void **state)
+TEST_CASE(the_gates_of_a_population_are_one_product)
 {
     wk_learner *learner = open_learner("small");
     const wk_plan *plan = learner->update.program->plan;
@@ -309,7 +309,7 @@ static wk_tensor stack_product(fixture *f, int stack_b)
     return y;
 }
 
-static void products_of_a_stack_are_summed_in_one(void **state)
+TEST_CASE(products_of_a_stack_are_summed_in_one)
 {
     fixture f = open_fixture();
     wk_tensor y = stack_product(&f, 3);
@@ -338,7 +338,7 @@ static head make_head(fixture *f, int terms, int width, wk_activation activation
     return h;
 }
 
-static void a_head_is_one_kernel(void **state)
+TEST_CASE(a_head_is_one_kernel)
 {
     for (int draws = 0; draws < 2; draws++) {
         fixture f = open_fixture();
@@ -351,7 +351,7 @@ static void a_head_is_one_kernel(void **state)
     }
 }
 
-static void what_a_head_cannot_be(void **state)
+TEST_CASE(what_a_head_cannot_be)
 {
     const struct {
         int terms, width;
@@ -373,7 +373,7 @@ static void what_a_head_cannot_be(void **state)
         }
 }
 
-static void a_draw_on_another_stream_is_left_there(void **state)
+TEST_CASE(a_draw_on_another_stream_is_left_there)
 {
     fixture f = open_fixture();
     head h = make_head(&f, 400, 12, WK_IDENTITY, false);
@@ -398,7 +398,7 @@ static wk_tensor plain_product(fixture *f, bool transposed, int m, int n, int k)
     return y;
 }
 
-static void products_alone(void **state)
+TEST_CASE(products_alone)
 {
     const struct {
         bool transposed;
@@ -432,7 +432,7 @@ static void products_alone(void **state)
     }
 }
 
-static void a_bias_goes_with_the_library_s_product(void **state)
+TEST_CASE(a_bias_goes_with_the_library_s_product)
 {
     fixture f = open_fixture();
     layer l = make_layer(&f, 400, 400, WK_IDENTITY);
@@ -487,7 +487,7 @@ static wk_kernel stack_kernel(int rows, int members)
     return kernel;
 }
 
-static void small_products_of_a_population_s_stacks_are_one_launch(void **state)
+TEST_CASE(small_products_of_a_population_s_stacks_are_one_launch)
 {
     assert_int_equal(stack_kernel(1024, 32), WK_KERNEL_WGMMA);
     assert_int_equal(stack_kernel(1032, 32), WK_KERNEL_CUBLASLT_BIAS);
@@ -520,7 +520,7 @@ static wk_tensor make_bias_gradient(fixture *f, int terms, int members, wk_activ
     return product;
 }
 
-static void the_slope_and_the_bias_of_a_layer_are_fused(void **state)
+TEST_CASE(the_slope_and_the_bias_of_a_layer_are_fused)
 {
     const struct {
         int terms, members;
@@ -546,7 +546,7 @@ static void the_slope_and_the_bias_of_a_layer_are_fused(void **state)
     }
 }
 
-static void the_slope_of_the_layer_before_an_image_is_fused(void **state)
+TEST_CASE(the_slope_of_the_layer_before_an_image_is_fused)
 {
     for (int transposed = 0; transposed < 2; transposed++) {
         fixture f = open_fixture();
@@ -581,7 +581,7 @@ static wk_tensor convolve(fixture *f, wk_shape x, int kernel, int channels, int 
     return y;
 }
 
-static void channels_may_be_an_odd_number_of_chunks(void **state)
+TEST_CASE(channels_may_be_an_odd_number_of_chunks)
 {
     fixture f = open_fixture();
     f.limits.capability = 90;
@@ -604,7 +604,7 @@ static wk_tensor weights_gradient(fixture *f, int large, int large_c, int small_
     return dw;
 }
 
-static void gradients_of_few_weights_are_summed_in_registers(void **state)
+TEST_CASE(gradients_of_few_weights_are_summed_in_registers)
 {
     const struct {
         int large, large_c, small_c, kernel, capability;
@@ -632,7 +632,7 @@ static void gradients_of_few_weights_are_summed_in_registers(void **state)
     }
 }
 
-static void what_kernels_of_convolutions_refuse(void **state)
+TEST_CASE(what_kernels_of_convolutions_refuse)
 {
     const struct {
         wk_shape x;
@@ -676,7 +676,7 @@ static void what_kernels_of_convolutions_refuse(void **state)
     }
 }
 
-static void images_that_begin_anywhere_are_collected(void **state)
+TEST_CASE(images_that_begin_anywhere_are_collected)
 {
     fixture f = open_fixture();
     wk_tensor all = engine_state(&f.e, WK_SHAPE(32 * 14 * 14 * 16 + 4));
@@ -700,7 +700,7 @@ static wk_tensor numbers(fixture *f, wk_shape shape, int skip)
     return wk_graph_reshape(f->e.g, wk_graph_slice(f->e.g, all, 0, skip, count), shape);
 }
 
-static void rgb_images_of_a_preset_have_kernels_of_their_own(void **state)
+TEST_CASE(rgb_images_of_a_preset_have_kernels_of_their_own)
 {
     const struct {
         int skip;
@@ -740,7 +740,7 @@ static wk_tensor general_product(fixture *f, wk_shape a, wk_shape b, int skip, c
                                    (wk_tensor){0});
 }
 
-static void products_get_the_form_that_the_library_is_fast_at(void **state)
+TEST_CASE(products_get_the_form_that_the_library_is_fast_at)
 {
     const struct {
         wk_shape a, b;
@@ -785,7 +785,7 @@ static void expect_choice(fixture *f, wk_tensor x, wk_kernel kernel, const char 
     close_fixture(f);
 }
 
-static void classes_that_come_in_fours_are_taken_four_a_thread(void **state)
+TEST_CASE(classes_that_come_in_fours_are_taken_four_a_thread)
 {
     const char *ragged = "its classes are no multiple of 4, or more than 128",
                *wide = "a row has more variables than a block",
@@ -808,7 +808,7 @@ static void classes_that_come_in_fours_are_taken_four_a_thread(void **state)
     }
 }
 
-static void many_variables_are_drawn_by_a_thread_each(void **state)
+TEST_CASE(many_variables_are_drawn_by_a_thread_each)
 {
     const struct {
         int rows, classes, members, skip;
@@ -856,7 +856,7 @@ static cell make_cell(fixture *f, int stack, int units, int skip, bool params)
     return c;
 }
 
-static void cells_that_share_their_parameters_have_a_kernel_of_their_own(void **state)
+TEST_CASE(cells_that_share_their_parameters_have_a_kernel_of_their_own)
 {
     const char *sizes = "its units are no multiple of 4, or more than 1024",
                *anywhere = "what it reads or writes begins at no 16 bytes";
@@ -907,7 +907,7 @@ static void expect_adam(fixture *f, int launches, int following)
     close_fixture(f);
 }
 
-static void steps_of_one_optimiser_are_one_kernel(void **state)
+TEST_CASE(steps_of_one_optimiser_are_one_kernel)
 {
     const wk_adam_config config = {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-5f};
     const int which[] = {0, 0, 1};
@@ -921,7 +921,7 @@ static void steps_of_one_optimiser_are_one_kernel(void **state)
 }
 
 // Four steps, of whose weights the first two are read.
-static void steps_that_something_waits_for_are_another_kernel(void **state)
+TEST_CASE(steps_that_something_waits_for_are_another_kernel)
 {
     const wk_adam_config config = {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-5f};
     fixture f = open_fixture();
@@ -934,7 +934,7 @@ static void steps_that_something_waits_for_are_another_kernel(void **state)
     expect_adam(&f, 2, 2);
 }
 
-static void what_is_stored_in_its_place_runs_nothing(void **state)
+TEST_CASE(what_is_stored_in_its_place_runs_nothing)
 {
     fixture f = open_fixture();
     wk_tensor y = wk_graph_matmul(f.e.g, weights(&f, 64, 64), weights(&f, 64, 64));
@@ -944,7 +944,7 @@ static void what_is_stored_in_its_place_runs_nothing(void **state)
     close_fixture(&f);
 }
 
-static void in_float32_every_op_runs_alone(void **state)
+TEST_CASE(in_float32_every_op_runs_alone)
 {
     fixture f = open_fixture();
     f.limits.bf16 = false;
@@ -986,7 +986,7 @@ static int observed(const wk_learner_config *c, char *slow_path)
     return count;
 }
 
-static void sizes_that_are_a_preset_s_are_not_slow(void **state)
+TEST_CASE(sizes_that_are_a_preset_s_are_not_slow)
 {
     char why[sizeof((wk_plan *)NULL)->slow_path];
     wk_learner_config c = quick_config();
@@ -994,7 +994,7 @@ static void sizes_that_are_a_preset_s_are_not_slow(void **state)
     assert_string_equal(why, "");
 }
 
-static void a_recurrence_without_a_kernel_says_why(void **state)
+TEST_CASE(a_recurrence_without_a_kernel_says_why)
 {
     char why[sizeof((wk_plan *)NULL)->slow_path];
     wk_learner_config deter = quick_config(), classes = deter, batch = deter;
@@ -1007,7 +1007,7 @@ static void a_recurrence_without_a_kernel_says_why(void **state)
     assert_non_null(strstr(why, "16 sequences, not 24"));
 }
 
-static void a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so(void **state)
+TEST_CASE(a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so)
 {
     char why[sizeof((wk_plan *)NULL)->slow_path];
     wk_learner_config c = quick_config();
@@ -1019,7 +1019,7 @@ static void a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so(vo
     assert_non_null(strstr(why, "128 steps of a sequence"));
 }
 
-static void layers_of_ragged_rows_say_so(void **state)
+TEST_CASE(layers_of_ragged_rows_say_so)
 {
     char why[sizeof((wk_plan *)NULL)->slow_path];
     wk_learner_config c = quick_config();
@@ -1043,7 +1043,7 @@ static void expect_slow(const wk_learner_config *c, int capability, bool bf16, c
 }
 
 // Newer devices than those of the fastest kernels lack them as older ones do.
-static void devices_without_the_fastest_kernels_say_so(void **state)
+TEST_CASE(devices_without_the_fastest_kernels_say_so)
 {
     wk_learner_config c = quick_config();
     const char *kernels =
@@ -1063,7 +1063,7 @@ static void devices_without_the_fastest_kernels_say_so(void **state)
 }
 
 // 20 channels are a multiple of 4; 30 are not, and 2 are too few to matter.
-static void convolutions_that_collect_patches_say_so(void **state)
+TEST_CASE(convolutions_that_collect_patches_say_so)
 {
     char why[sizeof((wk_plan *)NULL)->slow_path];
     wk_learner_config c = quick_config();
@@ -1093,7 +1093,7 @@ static void list_convolutions(const wk_plan *plan, wk_text *out)
     free(fused);
 }
 
-static void the_convolutions_of_the_paper_s_model(void **state)
+TEST_CASE(the_convolutions_of_the_paper_s_model)
 {
     wk_learner *learner = open_learner("paper");
     wk_text text = {0};
@@ -1143,7 +1143,7 @@ static int count_images(const wk_plan *plan, int channels, unsigned formats)
 }
 
 // 12 channels, which are no whole chunks, are kept in bf16 alone between their layers too.
-static void the_convolutions_of_the_quick_model(void **state)
+TEST_CASE(the_convolutions_of_the_quick_model)
 {
     wk_learner *learner = open_learner("quick");
     wk_plan *plan = learner->model.program->plan;
@@ -1214,7 +1214,7 @@ static void count_parts(const char *preset, unsigned off, int *counts)
 }
 
 // What only one of the presets has is counted too.
-static void a_part_that_is_switched_off_serves_no_step(void **state)
+TEST_CASE(a_part_that_is_switched_off_serves_no_step)
 {
     static const char *const names[] = {
         "skinny_action", "skinny_head",  "wgmma",      "skinny_n",    "skinny_k",
@@ -1258,7 +1258,7 @@ static void check_patches(const wk_plan *plan)
 }
 
 // What takes over finds every operand in a format it can read.
-static void plans_without_a_part_keep_what_they_need(void **state)
+TEST_CASE(plans_without_a_part_keep_what_they_need)
 {
     wk_learner_config c = quick_config();
     for (int part = WK_KERNEL_SKINNY_ACTION; part <= WK_PART_COUNT; part++) {
@@ -1278,7 +1278,7 @@ static void plans_without_a_part_keep_what_they_need(void **state)
 }
 
 // The kernels of one file are switched off together. Images are no longer read as bytes then.
-static void several_parts_are_switched_off_together(void **state)
+TEST_CASE(several_parts_are_switched_off_together)
 {
     wk_error err = {0};
     int counts[WK_PART_COUNT] = {0};
@@ -1294,7 +1294,7 @@ static void several_parts_are_switched_off_together(void **state)
     planning_limits.off = 0;
 }
 
-static void what_cannot_be_switched_off_is_named(void **state)
+TEST_CASE(what_cannot_be_switched_off_is_named)
 {
     wk_cuda_limits limits = {0};
     static const char *const names[] = {"gru_cell,observe", "gru_cell,", "observe", "gru", ","};
@@ -1307,51 +1307,4 @@ static void what_cannot_be_switched_off_is_named(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_layer_of_elu_is_one_product),
-        cmocka_unit_test(tiles_suit_the_columns_and_the_processors),
-        cmocka_unit_test(what_a_layer_s_product_cannot_be),
-        cmocka_unit_test(a_product_that_is_read_twice_keeps_its_epilogue_apart),
-        cmocka_unit_test(operands_that_begin_anywhere_are_left_to_the_library),
-        cmocka_unit_test(small_products_of_a_population_s_stacks_are_one_launch),
-        cmocka_unit_test(the_slope_of_a_layer_is_fused),
-        cmocka_unit_test(the_slope_and_the_bias_of_a_layer_are_fused),
-        cmocka_unit_test(two_products_and_their_layer_are_one),
-        cmocka_unit_test(the_gates_of_a_population_are_one_product),
-        cmocka_unit_test(products_of_a_stack_are_summed_in_one),
-        cmocka_unit_test(a_head_is_one_kernel),
-        cmocka_unit_test(what_a_head_cannot_be),
-        cmocka_unit_test(a_draw_on_another_stream_is_left_there),
-        cmocka_unit_test(products_alone),
-        cmocka_unit_test(a_bias_goes_with_the_library_s_product),
-        cmocka_unit_test(the_slope_of_the_layer_before_an_image_is_fused),
-        cmocka_unit_test(channels_may_be_an_odd_number_of_chunks),
-        cmocka_unit_test(gradients_of_few_weights_are_summed_in_registers),
-        cmocka_unit_test(what_kernels_of_convolutions_refuse),
-        cmocka_unit_test(images_that_begin_anywhere_are_collected),
-        cmocka_unit_test(rgb_images_of_a_preset_have_kernels_of_their_own),
-        cmocka_unit_test(products_get_the_form_that_the_library_is_fast_at),
-        cmocka_unit_test(classes_that_come_in_fours_are_taken_four_a_thread),
-        cmocka_unit_test(many_variables_are_drawn_by_a_thread_each),
-        cmocka_unit_test(cells_that_share_their_parameters_have_a_kernel_of_their_own),
-        cmocka_unit_test(the_convolutions_of_the_paper_s_model),
-        cmocka_unit_test(the_convolutions_of_the_quick_model),
-        cmocka_unit_test(a_part_that_is_switched_off_serves_no_step),
-        cmocka_unit_test(plans_without_a_part_keep_what_they_need),
-        cmocka_unit_test(several_parts_are_switched_off_together),
-        cmocka_unit_test(what_cannot_be_switched_off_is_named),
-        cmocka_unit_test(steps_of_one_optimiser_are_one_kernel),
-        cmocka_unit_test(steps_that_something_waits_for_are_another_kernel),
-        cmocka_unit_test(what_is_stored_in_its_place_runs_nothing),
-        cmocka_unit_test(in_float32_every_op_runs_alone),
-        cmocka_unit_test(sizes_that_are_a_preset_s_are_not_slow),
-        cmocka_unit_test(a_recurrence_without_a_kernel_says_why),
-        cmocka_unit_test(a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so),
-        cmocka_unit_test(layers_of_ragged_rows_say_so),
-        cmocka_unit_test(convolutions_that_collect_patches_say_so),
-        cmocka_unit_test(devices_without_the_fastest_kernels_say_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -132,12 +132,12 @@ static void check_stack(int stack)
     wk_backend_destroy(cpu);
 }
 
-static void gradients_of_one_policys_features_match_the_cpu(void **state)
+TEST_CASE(gradients_of_one_policys_features_match_the_cpu)
 {
     check_stack(1);
 }
 
-static void gradients_of_several_policies_features_match_the_cpu(void **state)
+TEST_CASE(gradients_of_several_policies_features_match_the_cpu)
 {
     check_stack(3);
 }
@@ -180,7 +180,7 @@ static void see_on(wk_backend *backend, float *values[SEEN], size_t counts[SEEN]
     wk_graph_destroy(g);
 }
 
-static void what_is_made_of_images_matches_the_cpu(void **state)
+TEST_CASE(what_is_made_of_images_matches_the_cpu)
 {
     static const double tolerance[SEEN] = {1e-5, 0.02, 0};
     wk_error err = {0};
@@ -212,10 +212,5 @@ int main(void)
         printf("skipped: no GPU\n");
         return SKIPPED;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_of_one_policys_features_match_the_cpu),
-        cmocka_unit_test(gradients_of_several_policies_features_match_the_cpu),
-        cmocka_unit_test(what_is_made_of_images_matches_the_cpu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

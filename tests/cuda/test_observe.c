@@ -237,7 +237,7 @@ static void check_population(int size, int classes, int rows, int population)
 
 // The kernels of one member, those of which more share a multiprocessor, and more members than the
 // device holds at once even of these.
-static void a_population_s_sequences_are_those_of_each_alone(void **state)
+TEST_CASE(a_population_s_sequences_are_those_of_each_alone)
 {
     check_population(256, 24, 16, 3);
     check_population(256, 24, 16, 10);
@@ -246,34 +246,24 @@ static void a_population_s_sequences_are_those_of_each_alone(void **state)
     check_population(600, 32, 16, 2);
 }
 
-static void a_sequence_of_the_quick_preset_is_the_cpu_s(void **state)
+TEST_CASE(a_sequence_of_the_quick_preset_is_the_cpu_s)
 {
     check_sizes(128, 16, 8);
 }
 
-static void a_sequence_of_the_small_preset_is_the_cpu_s(void **state)
+TEST_CASE(a_sequence_of_the_small_preset_is_the_cpu_s)
 {
     check_sizes(256, 24, 16);
 }
 
-static void a_sequence_of_the_paper_preset_is_the_cpu_s(void **state)
+TEST_CASE(a_sequence_of_the_paper_preset_is_the_cpu_s)
 {
     check_sizes(600, 32, 16);
 }
 
-static void fewer_sequences_than_a_tile_has_rows_are_the_cpu_s(void **state)
+TEST_CASE(fewer_sequences_than_a_tile_has_rows_are_the_cpu_s)
 {
     check_sizes(600, 32, 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_population_s_sequences_are_those_of_each_alone),
-        cmocka_unit_test(a_sequence_of_the_quick_preset_is_the_cpu_s),
-        cmocka_unit_test(a_sequence_of_the_small_preset_is_the_cpu_s),
-        cmocka_unit_test(a_sequence_of_the_paper_preset_is_the_cpu_s),
-        cmocka_unit_test(fewer_sequences_than_a_tile_has_rows_are_the_cpu_s),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -205,44 +205,34 @@ static void compare(const op_case *cases, size_t count, const wk_op *ops, size_t
     wk_backend_destroy(cpu);
 }
 
-static void shapes_and_arithmetic_agree_with_the_cpu(void **state)
+TEST_CASE(shapes_and_arithmetic_agree_with_the_cpu)
 {
     static const wk_op ops[] = {FAMILY_SHAPE(FAMILY_OP) FAMILY_ARITHMETIC(FAMILY_OP)};
     compare(plain_cases, COUNT(plain_cases), ops, COUNT(ops), false);
 }
 
-static void layers_agree_with_the_cpu(void **state)
+TEST_CASE(layers_agree_with_the_cpu)
 {
     static const wk_op ops[] = {FAMILY_LAYER(FAMILY_OP)};
     compare(layer_cases, COUNT(layer_cases), ops, COUNT(ops), false);
 }
 
-static void distributions_agree_with_the_cpu_and_draws_are_the_same(void **state)
+TEST_CASE(distributions_agree_with_the_cpu_and_draws_are_the_same)
 {
     static const wk_op ops[] = {FAMILY_DISTRIBUTION(FAMILY_OP)};
     compare(distribution_cases, COUNT(distribution_cases), ops, COUNT(ops), false);
 }
 
-static void losses_agree_with_the_cpu(void **state)
+TEST_CASE(losses_agree_with_the_cpu)
 {
     static const wk_op ops[] = {FAMILY_LOSS(FAMILY_OP)};
     compare(loss_cases, COUNT(loss_cases), ops, COUNT(ops), false);
 }
 
-static void layers_in_bf16_stay_near_the_cpu(void **state)
+TEST_CASE(layers_in_bf16_stay_near_the_cpu)
 {
     static const wk_op ops[] = {FAMILY_LAYER(FAMILY_OP)};
     compare(layer_cases, COUNT(layer_cases), ops, COUNT(ops), true);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_and_arithmetic_agree_with_the_cpu),
-        cmocka_unit_test(layers_agree_with_the_cpu),
-        cmocka_unit_test(distributions_agree_with_the_cpu_and_draws_are_the_same),
-        cmocka_unit_test(losses_agree_with_the_cpu),
-        cmocka_unit_test(layers_in_bf16_stay_near_the_cpu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

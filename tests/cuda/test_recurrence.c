@@ -43,7 +43,7 @@ static found find_all(const wk_plan *plan)
     return f;
 }
 
-static void the_learner_s_graphs_hold_the_recurrence(void **state)
+TEST_CASE(the_learner_s_graphs_hold_the_recurrence)
 {
     wk_error err = {0};
     wk_backend *backend;
@@ -63,7 +63,7 @@ static void the_learner_s_graphs_hold_the_recurrence(void **state)
     wk_backend_destroy(backend);
 }
 
-static void a_recurrence_whose_inside_is_read_elsewhere_is_left_alone(void **state)
+TEST_CASE(a_recurrence_whose_inside_is_read_elsewhere_is_left_alone)
 {
     wk_error err = {0};
     wk_backend *backend;
@@ -89,11 +89,4 @@ static void a_recurrence_whose_inside_is_read_elsewhere_is_left_alone(void **sta
     wk_backend_destroy(backend);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_learner_s_graphs_hold_the_recurrence),
-        cmocka_unit_test(a_recurrence_whose_inside_is_read_elsewhere_is_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

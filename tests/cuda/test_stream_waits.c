@@ -38,7 +38,7 @@ static void expect(const fixture *f, int stream, int waited)
         assert_int_equal(f->waits.step[i], i == stream ? waited : -1);
 }
 
-static void a_reader_waits_for_the_writer(void **state)
+TEST_CASE(a_reader_waits_for_the_writer)
 {
     fixture f = begin();
     write_to(&f, 0, 100, 200);
@@ -49,7 +49,7 @@ static void a_reader_waits_for_the_writer(void **state)
     wk_stream_waits_destroy(f.order);
 }
 
-static void a_writer_waits_for_readers_and_writers(void **state)
+TEST_CASE(a_writer_waits_for_readers_and_writers)
 {
     fixture f = begin();
     read_from(&f, 1, 100, 200);
@@ -61,7 +61,7 @@ static void a_writer_waits_for_readers_and_writers(void **state)
     wk_stream_waits_destroy(f.order);
 }
 
-static void readers_do_not_wait_for_each_other(void **state)
+TEST_CASE(readers_do_not_wait_for_each_other)
 {
     fixture f = begin();
     write_to(&f, 0, 0, 10);
@@ -73,7 +73,7 @@ static void readers_do_not_wait_for_each_other(void **state)
     wk_stream_waits_destroy(f.order);
 }
 
-static void a_stream_waits_once_for_what_it_has_waited_for(void **state)
+TEST_CASE(a_stream_waits_once_for_what_it_has_waited_for)
 {
     fixture f = begin();
     write_to(&f, 0, 0, 10);
@@ -89,7 +89,7 @@ static void a_stream_waits_once_for_what_it_has_waited_for(void **state)
     wk_stream_waits_destroy(f.order);
 }
 
-static void what_a_write_covers_partly_is_still_known(void **state)
+TEST_CASE(what_a_write_covers_partly_is_still_known)
 {
     fixture f = begin();
     write_to(&f, 1, 0, 100);
@@ -129,7 +129,7 @@ static void follow(account *all, int step, int before)
         all->after[step][i] |= i == before || all->after[before][i];
 }
 
-static void random_steps_wait_for_all_they_must(void **state)
+TEST_CASE(random_steps_wait_for_all_they_must)
 {
     static account all;
     int waits = 0, previous[WK_STREAMS_MAX] = {-1, -1, -1, -1};
@@ -163,15 +163,4 @@ static void random_steps_wait_for_all_they_must(void **state)
     wk_stream_waits_destroy(f.order);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_reader_waits_for_the_writer),
-        cmocka_unit_test(a_writer_waits_for_readers_and_writers),
-        cmocka_unit_test(readers_do_not_wait_for_each_other),
-        cmocka_unit_test(a_stream_waits_once_for_what_it_has_waited_for),
-        cmocka_unit_test(what_a_write_covers_partly_is_still_known),
-        cmocka_unit_test(random_steps_wait_for_all_they_must),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

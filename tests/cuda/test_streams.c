@@ -113,12 +113,12 @@ static void compare(wk_cuda_precision precision)
     free(one.items);
 }
 
-static void streams_do_not_change_a_byte_in_bf16(void **state)
+TEST_CASE(streams_do_not_change_a_byte_in_bf16)
 {
     compare(WK_CUDA_BF16);
 }
 
-static void streams_do_not_change_a_byte_in_float32(void **state)
+TEST_CASE(streams_do_not_change_a_byte_in_float32)
 {
     compare(WK_CUDA_F32);
 }
@@ -129,9 +129,5 @@ int main(void)
         printf("no GPU: skipped\n");
         return 77;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_do_not_change_a_byte_in_bf16),
-        cmocka_unit_test(streams_do_not_change_a_byte_in_float32),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -57,7 +57,7 @@ static void expect_uniform(const fixture *f)
     expect(f, expected);
 }
 
-static void every_rule_explains_itself(void **state)
+TEST_CASE(every_rule_explains_itself)
 {
     for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
         const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
@@ -88,7 +88,7 @@ static void distribution_at(const wk_curriculum_rule *rule, double configured, d
 }
 
 // A rule that has η and no value in its row would choose with η = 0.
-static void every_rule_with_a_temperature_has_one_of_its_own(void **state)
+TEST_CASE(every_rule_with_a_temperature_has_one_of_its_own)
 {
     for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
         const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
@@ -112,7 +112,7 @@ static void every_rule_with_a_temperature_has_one_of_its_own(void **state)
 }
 
 // Two θ at 1 and 3 after the newest report: normalised -1 and 1, whatever came before.
-static void disagreement_forgets_what_came_before(void **state)
+TEST_CASE(disagreement_forgets_what_came_before)
 {
     fixture f = make("disagreement");
     report(&f, 2, 100);
@@ -127,7 +127,7 @@ static void disagreement_forgets_what_came_before(void **state)
     drop(&f);
 }
 
-static void the_oracle_goes_by_the_error_in_episodes(void **state)
+TEST_CASE(the_oracle_goes_by_the_error_in_episodes)
 {
     fixture f = make("true-error");
     report(&f, 9, 1000);
@@ -142,7 +142,7 @@ static void the_oracle_goes_by_the_error_in_episodes(void **state)
 }
 
 // Three known θ, visited by the first three episodes (the prefill's), scores 3, 2, 1.
-static void plr_mixes_rank_and_staleness(void **state)
+TEST_CASE(plr_mixes_rank_and_staleness)
 {
     fixture f = make("plr");
     size_t visited[3];
@@ -169,7 +169,7 @@ static void plr_mixes_rank_and_staleness(void **state)
     drop(&f);
 }
 
-static void plr_robust_withholds_what_it_did_not_choose(void **state)
+TEST_CASE(plr_robust_withholds_what_it_did_not_choose)
 {
     size_t held_out = 0;
     fixture f = make_rule(rule_of("plr-robust"), &square, wk_curriculum_config_default());
@@ -190,7 +190,7 @@ static void plr_robust_withholds_what_it_did_not_choose(void **state)
 }
 
 // One known θ in the corner: half stays, half goes to its eight nearest.
-static void accel_edits_what_it_replays(void **state)
+TEST_CASE(accel_edits_what_it_replays)
 {
     fixture f = make("accel");
     report(&f, 0, 1);
@@ -204,7 +204,7 @@ static void accel_edits_what_it_replays(void **state)
 }
 
 // Completion decides where there is one: 0.5 is worth more than 0 and 1.
-static void sfl_goes_where_success_is_uncertain(void **state)
+TEST_CASE(sfl_goes_where_success_is_uncertain)
 {
     fixture f = make("sfl");
     for (size_t i = 0; i < COUNT; i++)
@@ -233,7 +233,7 @@ static void sfl_goes_where_success_is_uncertain(void **state)
 }
 
 // Its fixed point is the Boltzmann choice; unknown θ count as the mean.
-static void ncc_ascends_to_the_boltzmann_choice(void **state)
+TEST_CASE(ncc_ascends_to_the_boltzmann_choice)
 {
     fixture f = make("ncc");
     for (size_t i = 0; i < COUNT; i++)
@@ -252,7 +252,7 @@ static void ncc_ascends_to_the_boltzmann_choice(void **state)
 }
 
 // Equal errors; episodes at 1 are followed by a fall elsewhere, those at 2 by none.
-static void traced_credits_what_helped_elsewhere(void **state)
+TEST_CASE(traced_credits_what_helped_elsewhere)
 {
     fixture f = make("traced");
     for (size_t i = 0; i < 4; i++)
@@ -306,7 +306,7 @@ static void play(const char *name, int stop, double *out)
     drop(&f);
 }
 
-static void restoring_is_exact_for_every_rule(void **state)
+TEST_CASE(restoring_is_exact_for_every_rule)
 {
     for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
         const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
@@ -341,7 +341,7 @@ static void count_episodes(const wk_curriculum_view *view, const wk_curriculum_c
     ++*(double *)own;
 }
 
-static void a_rule_of_ones_own_sees_theta_and_keeps_a_state(void **state)
+TEST_CASE(a_rule_of_ones_own_sees_theta_and_keeps_a_state)
 {
     wk_error err = {0};
     const wk_curriculum_rule mine = {.abi = WK_CURRICULUM_ABI,
@@ -378,21 +378,4 @@ static void a_rule_of_ones_own_sees_theta_and_keeps_a_state(void **state)
     drop(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest all[] = {
-        cmocka_unit_test(every_rule_explains_itself),
-        cmocka_unit_test(every_rule_with_a_temperature_has_one_of_its_own),
-        cmocka_unit_test(disagreement_forgets_what_came_before),
-        cmocka_unit_test(the_oracle_goes_by_the_error_in_episodes),
-        cmocka_unit_test(plr_mixes_rank_and_staleness),
-        cmocka_unit_test(plr_robust_withholds_what_it_did_not_choose),
-        cmocka_unit_test(accel_edits_what_it_replays),
-        cmocka_unit_test(sfl_goes_where_success_is_uncertain),
-        cmocka_unit_test(ncc_ascends_to_the_boltzmann_choice),
-        cmocka_unit_test(traced_credits_what_helped_elsewhere),
-        cmocka_unit_test(restoring_is_exact_for_every_rule),
-        cmocka_unit_test(a_rule_of_ones_own_sees_theta_and_keeps_a_state),
-    };
-    return cmocka_run_group_tests(all, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

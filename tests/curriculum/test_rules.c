@@ -86,7 +86,7 @@ static void check_scenario(const wk_safetensors *file, const char *scenario, con
     drop(&f);
 }
 
-static void distributions_match_the_independent_script(void **state)
+TEST_CASE(distributions_match_the_independent_script)
 {
     wk_error err = {0};
     wk_safetensors *file;
@@ -105,7 +105,7 @@ static void distributions_match_the_independent_script(void **state)
 }
 
 // Two θ with errors 1 and 3: normalised -1 and 1 (but for the 1e-6), so e^2 to 1.
-static void waker_m_is_the_boltzmann_choice_over_normalised_errors(void **state)
+TEST_CASE(waker_m_is_the_boltzmann_choice_over_normalised_errors)
 {
     fixture f = make("waker-m", &plain, wk_curriculum_config_default());
     report(&f, 2, 1);
@@ -119,7 +119,7 @@ static void waker_m_is_the_boltzmann_choice_over_normalised_errors(void **state)
 }
 
 // The limit of a small η: the largest errors share everything, however far score / η overflows.
-static void the_smallest_temperatures_choose_the_largest_errors(void **state)
+TEST_CASE(the_smallest_temperatures_choose_the_largest_errors)
 {
     static const double temperatures[] = {1e-10, 1e-307, 1e-310, 4.9e-324};
     for (int t = 0; t < 4; t++) {
@@ -139,7 +139,7 @@ static void the_smallest_temperatures_choose_the_largest_errors(void **state)
 }
 
 // Where every error rises, the highest score is below zero, and score / η is minus infinity.
-static void the_smallest_temperatures_choose_the_least_rise_of_the_error(void **state)
+TEST_CASE(the_smallest_temperatures_choose_the_least_rise_of_the_error)
 {
     wk_curriculum_config config = wk_curriculum_config_default();
     config.error_decay = 0;
@@ -158,7 +158,7 @@ static void the_smallest_temperatures_choose_the_least_rise_of_the_error(void **
     drop(&f);
 }
 
-static void the_error_is_a_moving_average_that_the_first_value_sets(void **state)
+TEST_CASE(the_error_is_a_moving_average_that_the_first_value_sets)
 {
     fixture f = make("waker-m", &plain, wk_curriculum_config_default());
     assert_true(isnan(wk_curriculum_get_view(f.curriculum).error[4]));
@@ -173,7 +173,7 @@ static void the_error_is_a_moving_average_that_the_first_value_sets(void **state
     drop(&f);
 }
 
-static void estimates_that_are_no_numbers_are_refused_as_a_whole(void **state)
+TEST_CASE(estimates_that_are_no_numbers_are_refused_as_a_whole)
 {
     static const float wrong[] = {NAN, INFINITY, -INFINITY};
     const size_t index[] = {4, 5};
@@ -204,7 +204,7 @@ static void expect_default(const fixture *f)
         assert_near(p[i], wk_space_probability(f->space, i), 1e-15);
 }
 
-static void every_rule_but_the_oracles_begins_with_the_default_distribution(void **state)
+TEST_CASE(every_rule_but_the_oracles_begins_with_the_default_distribution)
 {
     for (size_t r = 0; r < wk_curriculum_rule_count(); r++) {
         const wk_curriculum_rule *rule = wk_curriculum_rule_at(r);
@@ -216,7 +216,7 @@ static void every_rule_but_the_oracles_begins_with_the_default_distribution(void
 }
 
 // Measurements at 50,000 and 60,000 steps: the first only remembers, the second has a difference.
-static void waker_r_waits_for_its_first_reduction_and_then_follows_it(void **state)
+TEST_CASE(waker_r_waits_for_its_first_reduction_and_then_follows_it)
 {
     wk_curriculum_config config = wk_curriculum_config_default();
     config.error_decay = 0;
@@ -253,7 +253,7 @@ static void waker_r_waits_for_its_first_reduction_and_then_follows_it(void **sta
     drop(&f);
 }
 
-static void ge_keeps_to_what_was_seen(void **state)
+TEST_CASE(ge_keeps_to_what_was_seen)
 {
     fixture f = make("ge", &combined, wk_curriculum_config_default());
     double theta[2], p[11];
@@ -264,7 +264,7 @@ static void ge_keeps_to_what_was_seen(void **state)
     drop(&f);
 }
 
-static void oracles_choose_their_environments(void **state)
+TEST_CASE(oracles_choose_their_environments)
 {
     double p[12], theta[1];
     fixture he = make("he-oracle", &plain, wk_curriculum_config_default());
@@ -280,7 +280,7 @@ static void oracles_choose_their_environments(void **state)
     drop(&rw);
 }
 
-static void draws_follow_the_distribution_and_depend_on_seed_and_episode_only(void **state)
+TEST_CASE(draws_follow_the_distribution_and_depend_on_seed_and_episode_only)
 {
     enum { DRAWS = 40000 };
     fixture f = make("waker-m", &combined, wk_curriculum_config_default());
@@ -303,7 +303,7 @@ static void draws_follow_the_distribution_and_depend_on_seed_and_episode_only(vo
     drop(&f);
 }
 
-static void prefill_uses_the_default_distribution(void **state)
+TEST_CASE(prefill_uses_the_default_distribution)
 {
     fixture f = make("he-oracle", &plain, wk_curriculum_config_default());
     int seen[12] = {0}, different = 0;
@@ -329,7 +329,7 @@ static bool fewest_visits(const wk_curriculum_view *view, const wk_curriculum_co
 }
 
 // What a rule from elsewhere said can be read without its code; what it said wrongly cannot.
-static void a_rule_known_by_name_says_what_was_saved(void **state)
+TEST_CASE(a_rule_known_by_name_says_what_was_saved)
 {
     wk_error err = {0};
     const wk_curriculum_rule live = {
@@ -360,7 +360,7 @@ static size_t all_memory(const wk_curriculum_view *view)
     return SIZE_MAX;
 }
 
-static void bad_names_and_numbers_are_refused(void **state)
+TEST_CASE(bad_names_and_numbers_are_refused)
 {
     wk_error err = {0};
     const wk_curriculum_rule *rule;
@@ -386,7 +386,7 @@ static void bad_names_and_numbers_are_refused(void **state)
     wk_space_destroy(space);
 }
 
-static void a_space_of_another_domain_is_refused(void **state)
+TEST_CASE(a_space_of_another_domain_is_refused)
 {
     wk_error err = {0};
     const wk_curriculum_rule *rule;
@@ -409,24 +409,4 @@ static void a_space_of_another_domain_is_refused(void **state)
     wk_space_destroy(two);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(distributions_match_the_independent_script),
-        cmocka_unit_test(waker_m_is_the_boltzmann_choice_over_normalised_errors),
-        cmocka_unit_test(the_smallest_temperatures_choose_the_largest_errors),
-        cmocka_unit_test(the_smallest_temperatures_choose_the_least_rise_of_the_error),
-        cmocka_unit_test(the_error_is_a_moving_average_that_the_first_value_sets),
-        cmocka_unit_test(estimates_that_are_no_numbers_are_refused_as_a_whole),
-        cmocka_unit_test(every_rule_but_the_oracles_begins_with_the_default_distribution),
-        cmocka_unit_test(waker_r_waits_for_its_first_reduction_and_then_follows_it),
-        cmocka_unit_test(ge_keeps_to_what_was_seen),
-        cmocka_unit_test(oracles_choose_their_environments),
-        cmocka_unit_test(draws_follow_the_distribution_and_depend_on_seed_and_episode_only),
-        cmocka_unit_test(prefill_uses_the_default_distribution),
-        cmocka_unit_test(a_rule_known_by_name_says_what_was_saved),
-        cmocka_unit_test(bad_names_and_numbers_are_refused),
-        cmocka_unit_test(a_space_of_another_domain_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

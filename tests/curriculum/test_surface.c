@@ -50,7 +50,7 @@ static double rank_correlation(const double *a, const double *b, size_t count)
 }
 
 // Points in four, eight and more dimensions fill every interval and every large cell.
-static void a_sobol_set_fills_the_cube(void **state)
+TEST_CASE(a_sobol_set_fills_the_cube)
 {
     enum { POINTS = 1024, CELLS = 8 };
     static double points[POINTS][WK_SOBOL_DIMS];
@@ -144,7 +144,7 @@ static double agreement_with_table(double decay)
     return least;
 }
 
-static void it_agrees_with_the_table_along_a_curriculum(void **state)
+TEST_CASE(it_agrees_with_the_table_along_a_curriculum)
 {
     static const double decays[] = {0.9, 0.99, 0.999, 0.9999, 1};
     for (size_t i = 0; i < sizeof decays / sizeof *decays; i++) {
@@ -196,7 +196,7 @@ static double agreement(wk_surface *surface, const wk_space *space, int n, doubl
     return rank_correlation(ours, real, count);
 }
 
-static void it_knows_nothing_at_first_and_the_mean_next(void **state)
+TEST_CASE(it_knows_nothing_at_first_and_the_mean_next)
 {
     wk_domain domain = domain_of(2);
     wk_space *space = make_space(&domain, true);
@@ -215,7 +215,7 @@ static void it_knows_nothing_at_first_and_the_mean_next(void **state)
 }
 
 // With six parameters no θ is met twice, and still the error is known everywhere.
-static void it_generalises_over_six_parameters(void **state)
+TEST_CASE(it_generalises_over_six_parameters)
 {
     for (int n = 2; n <= 6; n += 2) {
         wk_domain domain = domain_of(n);
@@ -232,7 +232,7 @@ static void it_generalises_over_six_parameters(void **state)
 }
 
 // What was reported long ago gives way to what is reported now.
-static void newer_estimates_count_more(void **state)
+TEST_CASE(newer_estimates_count_more)
 {
     wk_domain domain = domain_of(2);
     wk_space *space = make_space(&domain, true);
@@ -251,7 +251,7 @@ static void newer_estimates_count_more(void **state)
     wk_space_destroy(space);
 }
 
-static void a_decision_takes_less_than_a_millisecond(void **state)
+TEST_CASE(a_decision_takes_less_than_a_millisecond)
 {
     enum { TIMES = 20 };
     wk_domain domain = domain_of(6);
@@ -277,7 +277,7 @@ static void a_decision_takes_less_than_a_millisecond(void **state)
 
 // A state from a file that no reports could have led to: what is accepted of such ones stays
 // readable, whatever is reported next.
-static void no_state_of_a_file_ends_the_program(void **state)
+TEST_CASE(no_state_of_a_file_ends_the_program)
 {
     wk_domain domain = domain_of(2);
     wk_space *space = make_space(&domain, true);
@@ -313,7 +313,7 @@ static void no_state_of_a_file_ends_the_program(void **state)
     wk_space_destroy(space);
 }
 
-static void a_restored_surface_is_the_same(void **state)
+TEST_CASE(a_restored_surface_is_the_same)
 {
     wk_error err = {0};
     wk_domain domain = domain_of(3);
@@ -402,7 +402,7 @@ static double play(fixture *f, int first, int end)
     return sum;
 }
 
-static void waker_m_goes_where_the_error_is_large(void **state)
+TEST_CASE(waker_m_goes_where_the_error_is_large)
 {
     for (int n = 2; n <= 6; n += 4) {
         fixture dr, m;
@@ -423,7 +423,7 @@ static void waker_m_goes_where_the_error_is_large(void **state)
     }
 }
 
-static void waker_r_goes_where_the_error_falls(void **state)
+TEST_CASE(waker_r_goes_where_the_error_falls)
 {
     fixture f;
     make_curriculum(&f, "waker-r", 2);
@@ -437,7 +437,7 @@ static void waker_r_goes_where_the_error_falls(void **state)
     drop(&f);
 }
 
-static void restoring_a_continuous_curriculum_is_exact(void **state)
+TEST_CASE(restoring_a_continuous_curriculum_is_exact)
 {
     static const char *const rules[] = {"waker-m", "waker-r", "accel", "ncc"};
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
@@ -461,20 +461,4 @@ static void restoring_a_continuous_curriculum_is_exact(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sobol_set_fills_the_cube),
-        cmocka_unit_test(it_agrees_with_the_table_along_a_curriculum),
-        cmocka_unit_test(it_knows_nothing_at_first_and_the_mean_next),
-        cmocka_unit_test(it_generalises_over_six_parameters),
-        cmocka_unit_test(newer_estimates_count_more),
-        cmocka_unit_test(a_decision_takes_less_than_a_millisecond),
-        cmocka_unit_test(a_restored_surface_is_the_same),
-        cmocka_unit_test(no_state_of_a_file_ends_the_program),
-        cmocka_unit_test(waker_m_goes_where_the_error_is_large),
-        cmocka_unit_test(waker_r_goes_where_the_error_falls),
-        cmocka_unit_test(restoring_a_continuous_curriculum_is_exact),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

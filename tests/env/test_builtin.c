@@ -19,7 +19,7 @@ enum { COUNT = 4, STEPS = 12 };
 
 static wk_error err;
 
-static void the_examination_finds_nothing(void **state)
+TEST_CASE(the_examination_finds_nothing)
 {
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i);
@@ -66,7 +66,7 @@ static uint32_t play(const wk_domain *domain, int threads)
     return sum;
 }
 
-static void results_do_not_depend_on_the_number_of_threads(void **state)
+TEST_CASE(results_do_not_depend_on_the_number_of_threads)
 {
     for (size_t i = 0; i < wk_domain_count(); i++) {
         uint32_t one = play(wk_domain_at(i), 1), three = play(wk_domain_at(i), 3);
@@ -82,7 +82,7 @@ static wk_env *begin(const wk_domain *domain, const double *theta, const wk_fram
     return env;
 }
 
-static void an_episode_ends_by_time(void **state)
+TEST_CASE(an_episode_ends_by_time)
 {
     const float still[WK_ACTION_MAX] = {0};
     for (size_t i = 0; i < wk_domain_count(); i++) {
@@ -101,7 +101,7 @@ static void an_episode_ends_by_time(void **state)
 }
 
 // In the hardest world and in the last case's, which may be of another kind.
-static void a_saved_episode_goes_on_elsewhere_to_the_same_images(void **state)
+TEST_CASE(a_saved_episode_goes_on_elsewhere_to_the_same_images)
 {
     static uint8_t bytes[1 << 16], images[2][WK_IMAGE_BYTES];
     const float action[WK_ACTION_MAX] = {0.9f, 0.2f, -0.3f, 0.4f, 0.1f, -0.5f};
@@ -132,7 +132,7 @@ static void a_saved_episode_goes_on_elsewhere_to_the_same_images(void **state)
     }
 }
 
-static void an_episode_depends_on_theta_seed_and_number_alone(void **state)
+TEST_CASE(an_episode_depends_on_theta_seed_and_number_alone)
 {
     static uint8_t images[3][WK_IMAGE_BYTES];
     const float action[WK_ACTION_MAX] = {0.9f, 0.2f, -0.3f, 0.4f, 0.1f, -0.5f};
@@ -178,7 +178,7 @@ static wk_status make_and_reset(const wk_domain *domain)
     return status;
 }
 
-static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
+TEST_CASE(every_failing_allocation_is_reported_and_leaks_nothing)
 {
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i);
@@ -229,7 +229,7 @@ static long memory_of(const wk_domain *domain)
     return peak - before;
 }
 
-static void an_environment_stays_below_thirty_megabytes(void **state)
+TEST_CASE(an_environment_stays_below_thirty_megabytes)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); // a sanitizer's own memory would be measured
@@ -302,7 +302,7 @@ static wk_status read_description(const wk_domain *domain)
     return status;
 }
 
-static void everything_survives_every_failing_allocation(void **state)
+TEST_CASE(everything_survives_every_failing_allocation)
 {
     static const struct {
         const char *what;
@@ -339,7 +339,7 @@ static void everything_survives_every_failing_allocation(void **state)
 static void ignore(void *context, bool fault, const char *sentence) {}
 
 // The examination goes on without what it could not allocate; it must not fall over.
-static void an_examination_survives_failing_allocations(void **state)
+TEST_CASE(an_examination_survives_failing_allocations)
 {
     toy t = toy_make(TOY_SOUND);
     t.domain.episode_steps = 4;
@@ -353,18 +353,4 @@ static void an_examination_survives_failing_allocations(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_environment_stays_below_thirty_megabytes),
-        cmocka_unit_test(the_examination_finds_nothing),
-        cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
-        cmocka_unit_test(an_episode_ends_by_time),
-        cmocka_unit_test(a_saved_episode_goes_on_elsewhere_to_the_same_images),
-        cmocka_unit_test(an_episode_depends_on_theta_seed_and_number_alone),
-        cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
-        cmocka_unit_test(everything_survives_every_failing_allocation),
-        cmocka_unit_test(an_examination_survives_failing_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -105,7 +105,7 @@ static double task_distance(const twin *world, int task, double *completion)
     return total;
 }
 
-static void theta_must_be_whole_numbers_that_fit_the_arena(void **state)
+TEST_CASE(theta_must_be_whole_numbers_that_fit_the_arena)
 {
     for (int d = 0; d < 2; d++) {
         assert_ok(domains[d]->check((double[]){5, 3, 2}, &err));
@@ -118,7 +118,7 @@ static void theta_must_be_whole_numbers_that_fit_the_arena(void **state)
     }
 }
 
-static void the_grid_has_the_probabilities_of_the_sampling_procedure(void **state)
+TEST_CASE(the_grid_has_the_probabilities_of_the_sampling_procedure)
 {
     enum { DRAWS = 200000 };
     assert_int_equal(wk_clean_up.grid_count(), 35);
@@ -151,7 +151,7 @@ static void the_grid_has_the_probabilities_of_the_sampling_procedure(void **stat
     assert_true(chi < 65.2); // 34 degrees of freedom, exceeded once in a thousand times
 }
 
-static void the_named_worlds_are_the_published_ones(void **state)
+TEST_CASE(the_named_worlds_are_the_published_ones)
 {
     for (int d = 0; d < 2; d++) {
         const wk_domain *domain = domains[d];
@@ -179,7 +179,7 @@ static void the_named_worlds_are_the_published_ones(void **state)
     }
 }
 
-static void episodes_follow_plain_mujoco_bit_for_bit(void **state)
+TEST_CASE(episodes_follow_plain_mujoco_bit_for_bit)
 {
     static const double thetas[][3] = {{0, 0, 0}, {1, 1, 0}, {3, 1, 2}, {4, 2, 2}, {5, 1, 4}};
     for (int d = 0; d < 2; d++)
@@ -209,7 +209,7 @@ static void episodes_follow_plain_mujoco_bit_for_bit(void **state)
         }
 }
 
-static void rewards_and_completion_follow_the_formula(void **state)
+TEST_CASE(rewards_and_completion_follow_the_formula)
 {
     static const double theta[3] = {4, 2, 2};
     for (int d = 0; d < 2; d++) {
@@ -255,7 +255,7 @@ static void rewards_and_completion_follow_the_formula(void **state)
     }
 }
 
-static void an_episode_without_blocks_earns_five_hundred(void **state)
+TEST_CASE(an_episode_without_blocks_earns_five_hundred)
 {
     void *env = make_env(&wk_clean_up, default_options);
     wk_outcome first = start_env(&wk_clean_up, env, (double[]){2, 0, 0}, 1, 3);
@@ -271,7 +271,7 @@ static void an_episode_without_blocks_earns_five_hundred(void **state)
     wk_clean_up.destroy(env);
 }
 
-static void the_point_accelerates_along_its_heading_against_damping_alone(void **state)
+TEST_CASE(the_point_accelerates_along_its_heading_against_damping_alone)
 {
     void *env = make_env(&wk_clean_up, default_options);
     start_env(&wk_clean_up, env, (double[]){4, 0, 0}, 2, 3);
@@ -304,7 +304,7 @@ static void assert_same_state(const wk_domain *domain, const void *a, const void
 
 // Restores at every step: a rolling car finds each rotation whose bits depend on the way it is
 // reached.
-static void a_restored_world_continues_bit_for_bit(void **state)
+TEST_CASE(a_restored_world_continues_bit_for_bit)
 {
     static const double theta[3] = {4, 3, 1};
     for (int d = 0; d < 2; d++) {
@@ -330,7 +330,7 @@ static void a_restored_world_continues_bit_for_bit(void **state)
     }
 }
 
-static void a_break_down_is_flagged_and_the_next_episode_is_sound(void **state)
+TEST_CASE(a_break_down_is_flagged_and_the_next_episode_is_sound)
 {
     for (int d = 0; d < 2; d++) {
         void *env = make_env(domains[d], default_options);
@@ -358,7 +358,7 @@ static void a_break_down_is_flagged_and_the_next_episode_is_sound(void **state)
     }
 }
 
-static void every_world_runs_fifty_steps(void **state)
+TEST_CASE(every_world_runs_fifty_steps)
 {
     for (int d = 0; d < 2; d++) {
         void *env = make_env(domains[d], default_options);
@@ -388,7 +388,7 @@ static const uint8_t *pixel(const uint8_t *image, double x, double y, double z)
     return image + 3 * (64 * row + column);
 }
 
-static void the_image_shows_robot_and_blocks_where_they_are_in_their_colours(void **state)
+TEST_CASE(the_image_shows_robot_and_blocks_where_they_are_in_their_colours)
 {
     static const double theta[3] = {4, 1, 2};
     static uint8_t image[WK_IMAGE_BYTES];
@@ -412,20 +412,4 @@ static void the_image_shows_robot_and_blocks_where_they_are_in_their_colours(voi
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(theta_must_be_whole_numbers_that_fit_the_arena),
-        cmocka_unit_test(the_grid_has_the_probabilities_of_the_sampling_procedure),
-        cmocka_unit_test(the_named_worlds_are_the_published_ones),
-        cmocka_unit_test(episodes_follow_plain_mujoco_bit_for_bit),
-        cmocka_unit_test(rewards_and_completion_follow_the_formula),
-        cmocka_unit_test(an_episode_without_blocks_earns_five_hundred),
-        cmocka_unit_test(the_point_accelerates_along_its_heading_against_damping_alone),
-        cmocka_unit_test(a_restored_world_continues_bit_for_bit),
-        cmocka_unit_test(a_break_down_is_flagged_and_the_next_episode_is_sound),
-        cmocka_unit_test(every_world_runs_fifty_steps),
-        cmocka_unit_test(the_image_shows_robot_and_blocks_where_they_are_in_their_colours),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -43,7 +43,7 @@ static void assert_rules(const wk_cleanup_layout *layout, double s, int blocks)
     }
 }
 
-static void every_layout_keeps_the_rectangles_and_distances(void **state)
+TEST_CASE(every_layout_keeps_the_rectangles_and_distances)
 {
     for (int arena = 0; arena < 6; arena++)
         for (int blocks = 0; blocks <= arena; blocks++)
@@ -54,13 +54,13 @@ static void every_layout_keeps_the_rectangles_and_distances(void **state)
             }
 }
 
-static void arena_sizes_are_those_of_the_paper(void **state)
+TEST_CASE(arena_sizes_are_those_of_the_paper)
 {
     for (int arena = 0; arena < 6; arena++)
         assert_near(wk_cleanup_half_size(arena), half_sizes[arena], 0);
 }
 
-static void the_robot_of_the_smallest_arena_starts_on_the_middle_line(void **state)
+TEST_CASE(the_robot_of_the_smallest_arena_starts_on_the_middle_line)
 {
     for (uint64_t seed = 0; seed < 50; seed++)
         assert_near(draw(0, 0, 0, seed, 0).robot.x, 0, 1e-15);
@@ -91,7 +91,7 @@ static int reference(double s, int blocks, wk_rng *rng, candidate *kept)
     return restarts;
 }
 
-static void positions_are_drawn_in_the_order_robot_blue_green_then_headings(void **state)
+TEST_CASE(positions_are_drawn_in_the_order_robot_blue_green_then_headings)
 {
     int restarts = 0;
     for (uint64_t seed = 0; seed < 300; seed++) {
@@ -123,7 +123,7 @@ static double chi_square(const int *bins, int count, int total)
     return sum;
 }
 
-static void headings_and_robot_positions_are_uniform(void **state)
+TEST_CASE(headings_and_robot_positions_are_uniform)
 {
     enum { BINS = 16, TOTAL = 8000 };
     int yaw[BINS] = {0}, block_yaw[BINS] = {0}, x[BINS] = {0}, y[BINS] = {0};
@@ -141,7 +141,7 @@ static void headings_and_robot_positions_are_uniform(void **state)
     assert_true(chi_square(y, BINS, TOTAL) < 37.7);
 }
 
-static void episodes_differ_and_repeat(void **state)
+TEST_CASE(episodes_differ_and_repeat)
 {
     wk_cleanup_layout a = draw(3, 1, 2, 5, 0), b = draw(3, 1, 2, 5, 0), c = draw(3, 1, 2, 5, 1);
     assert_near(a.robot.y, b.robot.y, 0);
@@ -160,7 +160,7 @@ static wk_cleanup_progress one(int is_green, double x, double y)
     return wk_cleanup_measure(1.4, is_green, !is_green, xyz);
 }
 
-static void distances_of_all_blocks_add_up(void **state)
+TEST_CASE(distances_of_all_blocks_add_up)
 {
     // Green at -1, blue at 0 and 1.3; centres at -1.15 and 1.15.
     const double xyz[9] = {-1, 0, 0.2, 0, 1, 0.2, 1.3, -1, 0.2};
@@ -173,7 +173,7 @@ static void distances_of_all_blocks_add_up(void **state)
     assert_near(progress.completion[PUSH], 1.0 / 3, 1e-15);
 }
 
-static void a_block_on_the_border_of_its_goal_is_outside(void **state)
+TEST_CASE(a_block_on_the_border_of_its_goal_is_outside)
 {
     const double s = 1.4, left = s - 0.5, y = 0.1;
     assert_near(one(0, left, y).completion[SORT], 0, 0);
@@ -224,7 +224,7 @@ static void assert_fixed_at(const mjModel *model, const char *name, double x, do
     assert_triple(model->geom_pos + 3 * id, x, y, z);
 }
 
-static void walls_enclose_the_arena(void **state)
+TEST_CASE(walls_enclose_the_arena)
 {
     for (int arena = 0; arena < 6; arena++) {
         mjModel *model = compile(WK_CLEANUP_POINT, arena, arena);
@@ -248,7 +248,7 @@ static void walls_enclose_the_arena(void **state)
     }
 }
 
-static void goals_lie_along_the_left_and_right_wall_and_touch_nothing(void **state)
+TEST_CASE(goals_lie_along_the_left_and_right_wall_and_touch_nothing)
 {
     mjModel *model = compile(WK_CLEANUP_CAR, 2, 1);
     assert_fixed_at(model, "goal-left", -(1.05 - 0.25), 0, 0.02);
@@ -265,7 +265,7 @@ static void goals_lie_along_the_left_and_right_wall_and_touch_nothing(void **sta
     mj_deleteModel(model);
 }
 
-static void blocks_are_light_boxes_on_free_joints_without_damping(void **state)
+TEST_CASE(blocks_are_light_boxes_on_free_joints_without_damping)
 {
     mjModel *model = compile(WK_CLEANUP_POINT, 4, 4);
     for (int b = 0; b < 4; b++) {
@@ -284,7 +284,7 @@ static void blocks_are_light_boxes_on_free_joints_without_damping(void **state)
     mj_deleteModel(model);
 }
 
-static void simulation_settings_are_the_published_ones(void **state)
+TEST_CASE(simulation_settings_are_the_published_ones)
 {
     for (int robot = 0; robot < 2; robot++) {
         mjModel *model = compile((wk_cleanup_robot)robot, 1, 1);
@@ -301,7 +301,7 @@ static void simulation_settings_are_the_published_ones(void **state)
     }
 }
 
-static void the_image_is_taken_from_above_under_one_plain_light(void **state)
+TEST_CASE(the_image_is_taken_from_above_under_one_plain_light)
 {
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     assert_string_equal(mj_id2name(model, mjOBJ_CAMERA, 0), "topdownfar");
@@ -322,7 +322,7 @@ static void the_image_is_taken_from_above_under_one_plain_light(void **state)
     mj_deleteModel(model);
 }
 
-static void the_floor_is_checked_in_two_greys(void **state)
+TEST_CASE(the_floor_is_checked_in_two_greys)
 {
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     int floor = geom(model, "floor"), material = model->geom_matid[floor];
@@ -339,7 +339,7 @@ static void the_floor_is_checked_in_two_greys(void **state)
     mj_deleteModel(model);
 }
 
-static void the_point_robot_has_the_published_mass_and_joints(void **state)
+TEST_CASE(the_point_robot_has_the_published_mass_and_joints)
 {
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     int body = wk_physics_id(model, mjOBJ_BODY, "robot");
@@ -355,7 +355,7 @@ static void the_point_robot_has_the_published_mass_and_joints(void **state)
     mj_deleteModel(model);
 }
 
-static void the_car_has_the_published_mass_and_wheels(void **state)
+TEST_CASE(the_car_has_the_published_mass_and_wheels)
 {
     mjModel *model = compile(WK_CLEANUP_CAR, 0, 0);
     const double boxes[5][3] = {
@@ -392,7 +392,7 @@ static void actuate(const mjModel *model, mjData *data, double first, double sec
     mj_forward(model, data);
 }
 
-static void the_point_is_pushed_along_its_nose_and_turned_by_a_limited_servo(void **state)
+TEST_CASE(the_point_is_pushed_along_its_nose_and_turned_by_a_limited_servo)
 {
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     mjData *data = NULL;
@@ -412,7 +412,7 @@ static void the_point_is_pushed_along_its_nose_and_turned_by_a_limited_servo(voi
     mj_deleteModel(model);
 }
 
-static void each_wheel_of_the_car_has_its_own_limited_motor(void **state)
+TEST_CASE(each_wheel_of_the_car_has_its_own_limited_motor)
 {
     mjModel *model = compile(WK_CLEANUP_CAR, 0, 0);
     mjData *data = NULL;
@@ -429,27 +429,4 @@ static void each_wheel_of_the_car_has_its_own_limited_motor(void **state)
     mj_deleteModel(model);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arena_sizes_are_those_of_the_paper),
-        cmocka_unit_test(every_layout_keeps_the_rectangles_and_distances),
-        cmocka_unit_test(the_robot_of_the_smallest_arena_starts_on_the_middle_line),
-        cmocka_unit_test(positions_are_drawn_in_the_order_robot_blue_green_then_headings),
-        cmocka_unit_test(headings_and_robot_positions_are_uniform),
-        cmocka_unit_test(episodes_differ_and_repeat),
-        cmocka_unit_test(distances_of_all_blocks_add_up),
-        cmocka_unit_test(a_block_on_the_border_of_its_goal_is_outside),
-        cmocka_unit_test(walls_enclose_the_arena),
-        cmocka_unit_test(goals_lie_along_the_left_and_right_wall_and_touch_nothing),
-        cmocka_unit_test(blocks_are_light_boxes_on_free_joints_without_damping),
-        cmocka_unit_test(simulation_settings_are_the_published_ones),
-        cmocka_unit_test(the_image_is_taken_from_above_under_one_plain_light),
-        cmocka_unit_test(the_floor_is_checked_in_two_greys),
-        cmocka_unit_test(the_point_robot_has_the_published_mass_and_joints),
-        cmocka_unit_test(the_car_has_the_published_mass_and_wheels),
-        cmocka_unit_test(the_point_is_pushed_along_its_nose_and_turned_by_a_limited_servo),
-        cmocka_unit_test(each_wheel_of_the_car_has_its_own_limited_motor),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

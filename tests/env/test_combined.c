@@ -47,7 +47,7 @@ static void assert_same_indicators(const wk_domain *part, const wk_outcome *ours
     }
 }
 
-static void every_episode_is_that_of_the_single_domain(void **state)
+TEST_CASE(every_episode_is_that_of_the_single_domain)
 {
     static const double thetas[][4] = {{0, 0.6, 0.5, 0}, {1, 4, 2, 2}, {0, -1, 0, 0}, {1, 0, 0, 0}};
     const int options[WK_OPTIONS_MAX] = {0};
@@ -74,7 +74,7 @@ static void every_episode_is_that_of_the_single_domain(void **state)
         parts[p]->destroy(theirs[p]);
 }
 
-static void the_grid_is_both_grids_at_one_half_each(void **state)
+TEST_CASE(the_grid_is_both_grids_at_one_half_each)
 {
     assert_int_equal(wk_combined.grid_count(), 21 * 37 + 35);
     double sum[2] = {0};
@@ -102,7 +102,7 @@ static void the_grid_is_both_grids_at_one_half_each(void **state)
     assert_near(sum[1], 0.5, 1e-12);
 }
 
-static void theta_is_checked_by_the_domain_it_belongs_to(void **state)
+TEST_CASE(theta_is_checked_by_the_domain_it_belongs_to)
 {
     assert_ok(wk_combined.check((double[]){0, -1, 0, 0}, &err));
     assert_ok(wk_combined.check((double[]){1, 5, 5, 0}, &err));
@@ -114,7 +114,7 @@ static void theta_is_checked_by_the_domain_it_belongs_to(void **state)
     assert_refused(wk_combined.check((double[]){1, 4, 6, 0}, &err), WK_E_INPUT, "green = 6");
 }
 
-static void ranges_times_and_actions_fit_both_domains(void **state)
+TEST_CASE(ranges_times_and_actions_fit_both_domains)
 {
     for (int d = 0; d < 2; d++) {
         assert_true(parts[d]->action_size <= wk_combined.action_size);
@@ -139,7 +139,7 @@ static bool listed(const double *rows, int count, int part, const double *theta)
     return false;
 }
 
-static void cases_are_those_of_both_domains(void **state)
+TEST_CASE(cases_are_those_of_both_domains)
 {
     int paper_cases = 0;
     for (int d = 0; d < 2; d++)
@@ -157,7 +157,7 @@ static void cases_are_those_of_both_domains(void **state)
     assert_int_equal(wk_combined.n_cases, paper_cases);
 }
 
-static void oracles_are_those_of_both_domains_at_equal_weight(void **state)
+TEST_CASE(oracles_are_those_of_both_domains_at_equal_weight)
 {
     int rows[2] = {0};
     for (int i = 0; i < wk_combined.n_complex; i++)
@@ -172,7 +172,7 @@ static void oracles_are_those_of_both_domains_at_equal_weight(void **state)
     assert_true(listed(wk_combined.hardest, 1, 0, wk_terrain_walker.hardest));
 }
 
-static void options_are_the_union_of_both_domains(void **state)
+TEST_CASE(options_are_the_union_of_both_domains)
 {
     for (int d = 0; d < 2; d++)
         for (int i = 0; i < parts[d]->n_options; i++) {
@@ -188,7 +188,7 @@ static void options_are_the_union_of_both_domains(void **state)
                                 wk_combined.options[i].name) >= 0);
 }
 
-static void an_option_reaches_the_domain_it_belongs_to(void **state)
+TEST_CASE(an_option_reaches_the_domain_it_belongs_to)
 {
     static const double theta[4] = {0, 1, 0.3, 0};
     int ours[WK_OPTIONS_MAX] = {0}, theirs[WK_OPTIONS_MAX] = {0};
@@ -214,17 +214,4 @@ static void an_option_reaches_the_domain_it_belongs_to(void **state)
     parts[0]->destroy(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_episode_is_that_of_the_single_domain),
-        cmocka_unit_test(the_grid_is_both_grids_at_one_half_each),
-        cmocka_unit_test(theta_is_checked_by_the_domain_it_belongs_to),
-        cmocka_unit_test(ranges_times_and_actions_fit_both_domains),
-        cmocka_unit_test(cases_are_those_of_both_domains),
-        cmocka_unit_test(oracles_are_those_of_both_domains_at_equal_weight),
-        cmocka_unit_test(options_are_the_union_of_both_domains),
-        cmocka_unit_test(an_option_reaches_the_domain_it_belongs_to),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

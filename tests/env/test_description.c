@@ -24,7 +24,7 @@ static wk_description *read_back(const wk_domain *domain)
     return description;
 }
 
-static void every_domain_reads_back_as_the_same(void **state)
+TEST_CASE(every_domain_reads_back_as_the_same)
 {
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i);
@@ -46,7 +46,7 @@ static void every_domain_reads_back_as_the_same(void **state)
     }
 }
 
-static void what_makes_another_domain_is_named(void **state)
+TEST_CASE(what_makes_another_domain_is_named)
 {
     toy t = toy_make(TOY_SOUND);
     t.domain.discrete = t.domain.observation.no_image = true;
@@ -86,7 +86,7 @@ static void what_makes_another_domain_is_named(void **state)
     wk_description_destroy(description);
 }
 
-static void control_characters_do_not_come_through(void **state)
+TEST_CASE(control_characters_do_not_come_through)
 {
     toy t = toy_make(TOY_SOUND);
     wk_domain loud = t.domain;
@@ -96,12 +96,4 @@ static void control_characters_do_not_come_through(void **state)
     wk_description_destroy(description);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_domain_reads_back_as_the_same),
-        cmocka_unit_test(what_makes_another_domain_is_named),
-        cmocka_unit_test(control_characters_do_not_come_through),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -8,7 +8,7 @@ static wk_error err;
 
 /* ---- Built-in domains ------------------------------------------------------------------------ */
 
-static void every_built_in_domain_is_sound_and_found_by_name(void **state)
+TEST_CASE(every_built_in_domain_is_sound_and_found_by_name)
 {
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i), *found;
@@ -18,7 +18,7 @@ static void every_built_in_domain_is_sound_and_found_by_name(void **state)
     }
 }
 
-static void an_unknown_domain_is_not_found(void **state)
+TEST_CASE(an_unknown_domain_is_not_found)
 {
     const wk_domain *domain;
     assert_refused(wk_domain_find("no such thing at all", &domain, &err), WK_E_NOT_FOUND,
@@ -31,7 +31,7 @@ static void an_unknown_domain_is_not_found(void **state)
 
 /* ---- Look-ups -------------------------------------------------------------------------------- */
 
-static void tasks_are_found_by_name_and_alias(void **state)
+TEST_CASE(tasks_are_found_by_name_and_alias)
 {
     toy t = toy_make(TOY_SOUND);
     int task = -1;
@@ -45,7 +45,7 @@ static void tasks_are_found_by_name_and_alias(void **state)
                    "there is right, left");
 }
 
-static void cases_are_found_by_name(void **state)
+TEST_CASE(cases_are_found_by_name)
 {
     toy t = toy_make(TOY_SOUND);
     const wk_case *found;
@@ -56,7 +56,7 @@ static void cases_are_found_by_name(void **state)
     assert_refused(wk_domain_case(&t.domain, "far", &found, &err), WK_E_NOT_FOUND, "there is none");
 }
 
-static void options_and_choices_are_found_by_name(void **state)
+TEST_CASE(options_and_choices_are_found_by_name)
 {
     toy t = toy_make(TOY_SOUND);
     int option, value;
@@ -72,7 +72,7 @@ static void options_and_choices_are_found_by_name(void **state)
                    WK_E_NOT_FOUND, "a, b, c");
 }
 
-static void choices_are_counted_and_cut_out(void **state)
+TEST_CASE(choices_are_counted_and_cut_out)
 {
     const wk_option option = {"o", "one|two|three", ""};
     size_t length;
@@ -83,7 +83,7 @@ static void choices_are_counted_and_cut_out(void **state)
     assert_int_equal(length, 5);
 }
 
-static void legal_thetas_pass_to_their_ends(void **state)
+TEST_CASE(legal_thetas_pass_to_their_ends)
 {
     toy t = toy_make(TOY_SOUND);
     const double ends[] = {0, -3}, beyond[] = {0, nextafter(-3, -4)}, infinite[] = {INFINITY, 0};
@@ -100,7 +100,7 @@ static void legal_thetas_pass_to_their_ends(void **state)
 #define assert_faulty(t, part)                                                                     \
     assert_refused(wk_domain_check(&(t).domain, &err), WK_E_INPUT, (part))
 
-static void other_versions_are_refused_before_anything_is_read(void **state)
+TEST_CASE(other_versions_are_refused_before_anything_is_read)
 {
     toy t = {.domain = {.abi = WK_ENV_ABI + 1}};
     assert_refused(wk_domain_check(&t.domain, &err), WK_E_UNSUPPORTED, "set abi = WK_ENV_ABI");
@@ -109,7 +109,7 @@ static void other_versions_are_refused_before_anything_is_read(void **state)
     assert_refused(wk_domain_check(&t.domain, &err), WK_E_UNSUPPORTED, "has 8 bytes");
 }
 
-static void bad_domain_names_are_refused(void **state)
+TEST_CASE(bad_domain_names_are_refused)
 {
     toy t = toy_make(TOY_SOUND);
     const char *bad[] = {"",
@@ -130,7 +130,7 @@ static void bad_domain_names_are_refused(void **state)
     assert_faulty(t, "summary is NULL");
 }
 
-static void every_function_is_asked_for(void **state)
+TEST_CASE(every_function_is_asked_for)
 {
 #define WITHOUT(function)                                                                          \
     do {                                                                                           \
@@ -153,14 +153,14 @@ static size_t one_point(void)
     return 1;
 }
 
-static void the_grid_functions_come_in_pairs(void **state)
+TEST_CASE(the_grid_functions_come_in_pairs)
 {
     toy t = toy_make(TOY_SOUND);
     t.domain.grid_count = one_point;
     assert_faulty(t, "give both, or neither");
 }
 
-static void counts_out_of_range_are_refused(void **state)
+TEST_CASE(counts_out_of_range_are_refused)
 {
 #define WITH(field, value)                                                                         \
     do {                                                                                           \
@@ -192,7 +192,7 @@ static void counts_out_of_range_are_refused(void **state)
     WITH(most_complex, NULL);
 }
 
-static void bad_params_are_refused(void **state)
+TEST_CASE(bad_params_are_refused)
 {
     static const struct {
         int i;
@@ -223,7 +223,7 @@ static void bad_params_are_refused(void **state)
     }
 }
 
-static void bad_tasks_are_refused(void **state)
+TEST_CASE(bad_tasks_are_refused)
 {
     static const struct {
         wk_task tasks[2];
@@ -242,7 +242,7 @@ static void bad_tasks_are_refused(void **state)
     }
 }
 
-static void words_that_mean_something_else_are_no_names(void **state)
+TEST_CASE(words_that_mean_something_else_are_no_names)
 {
     static const char *const for_tasks[] = {"all", "none", "explore", "random"};
     static const char *const for_cases[] = {"all", "dr", "train"};
@@ -275,7 +275,7 @@ static void words_that_mean_something_else_are_no_names(void **state)
     assert_ok(wk_domain_check(&t.domain, &err));
 }
 
-static void bad_options_are_refused(void **state)
+TEST_CASE(bad_options_are_refused)
 {
     toy t = toy_make(TOY_SOUND);
     wk_option options[] = {{"a", "x|y", ""}, {"a", "x|y", ""}};
@@ -297,7 +297,7 @@ static void bad_options_are_refused(void **state)
     assert_ok(wk_domain_check(&t.domain, &err));
 }
 
-static void bad_indicators_are_refused(void **state)
+TEST_CASE(bad_indicators_are_refused)
 {
     toy t = toy_make(TOY_SOUND);
     wk_indicator indicators[] = {{"a", "", WK_INDICATOR_SUM, 0}, {"a", "", WK_INDICATOR_SUM, 0}};
@@ -316,7 +316,7 @@ static void bad_indicators_are_refused(void **state)
     assert_faulty(t, "indicators is NULL although n_indicators is 2");
 }
 
-static void bad_cases_are_refused(void **state)
+TEST_CASE(bad_cases_are_refused)
 {
     toy t = toy_make(TOY_SOUND);
     const double good[] = {1, 1, 1, 2}, bad[] = {1, 1, 1, 9};
@@ -338,7 +338,7 @@ static void bad_cases_are_refused(void **state)
     assert_faulty(t, "raise episodes");
 }
 
-static void oracles_must_be_legal_worlds(void **state)
+TEST_CASE(oracles_must_be_legal_worlds)
 {
     toy t = toy_make(TOY_SOUND);
     const double far[] = {0.5, 2, 2, 3};
@@ -349,28 +349,4 @@ static void oracles_must_be_legal_worlds(void **state)
     assert_faulty(t, "most_complex, θ number 1");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_built_in_domain_is_sound_and_found_by_name),
-        cmocka_unit_test(an_unknown_domain_is_not_found),
-        cmocka_unit_test(tasks_are_found_by_name_and_alias),
-        cmocka_unit_test(cases_are_found_by_name),
-        cmocka_unit_test(options_and_choices_are_found_by_name),
-        cmocka_unit_test(choices_are_counted_and_cut_out),
-        cmocka_unit_test(legal_thetas_pass_to_their_ends),
-        cmocka_unit_test(other_versions_are_refused_before_anything_is_read),
-        cmocka_unit_test(bad_domain_names_are_refused),
-        cmocka_unit_test(every_function_is_asked_for),
-        cmocka_unit_test(the_grid_functions_come_in_pairs),
-        cmocka_unit_test(counts_out_of_range_are_refused),
-        cmocka_unit_test(bad_params_are_refused),
-        cmocka_unit_test(bad_tasks_are_refused),
-        cmocka_unit_test(words_that_mean_something_else_are_no_names),
-        cmocka_unit_test(bad_options_are_refused),
-        cmocka_unit_test(bad_indicators_are_refused),
-        cmocka_unit_test(bad_cases_are_refused),
-        cmocka_unit_test(oracles_must_be_legal_worlds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

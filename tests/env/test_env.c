@@ -66,9 +66,7 @@ static void step(wk_env *which, observation *out)
     if (out != &o) *out = o;
 }
 
-#define TWO(test) cmocka_unit_test_setup_teardown(test, open_two, close_two)
-
-static void an_episode_runs_from_first_to_the_time_limit(void **state)
+TEST_CASE(an_episode_runs_from_first_to_the_time_limit)
 {
     assert_ptr_equal(wk_env_domain(env), &t.domain);
     reset(env, &o);
@@ -91,14 +89,14 @@ static void an_episode_runs_from_first_to_the_time_limit(void **state)
     assert_refused(wk_env_step(env, push, &frame, &err), WK_E_INPUT, "ended after step 12");
 }
 
-static void outputs_that_are_null_are_left_out(void **state)
+TEST_CASE(outputs_that_are_null_are_left_out)
 {
     assert_ok(wk_env_reset(env, theta, 2, 7, 3, &nothing, &err));
     assert_ok(wk_env_step(env, push, &nothing, &err));
     assert_int_equal(wk_env_steps(env), 1);
 }
 
-static void actions_are_clipped(void **state)
+TEST_CASE(actions_are_clipped)
 {
     const float actions[][TOY_ACTIONS] = {{5, -9}, {1, -1}, {-1e30f, 0}, {-1, 0}};
     float rewards[4];
@@ -110,7 +108,7 @@ static void actions_are_clipped(void **state)
     assert_true(rewards[0] == rewards[1] && rewards[2] == rewards[3] && rewards[0] != rewards[2]);
 }
 
-static void a_non_finite_action_moves_nothing(void **state)
+TEST_CASE(a_non_finite_action_moves_nothing)
 {
     reset(env, &o);
     const float bad[][TOY_ACTIONS] = {{NAN, 0}, {0, INFINITY}};
@@ -121,7 +119,7 @@ static void a_non_finite_action_moves_nothing(void **state)
     assert_near(o.rewards[0], toy_start(7, 3) + 0.1 * 1.125, 1e-6);
 }
 
-static void stepping_drawing_and_saving_need_a_reset(void **state)
+TEST_CASE(stepping_drawing_and_saving_need_a_reset)
 {
     uint8_t pixel[3];
     assert_refused(wk_env_step(env, push, &nothing, &err), WK_E_INPUT, "reset");
@@ -130,7 +128,7 @@ static void stepping_drawing_and_saving_need_a_reset(void **state)
     assert_refused(wk_env_save(env, pixel, sizeof pixel, &err), WK_E_INPUT, "no episode to save");
 }
 
-static void a_bad_theta_is_refused_and_the_episode_goes_on(void **state)
+TEST_CASE(a_bad_theta_is_refused_and_the_episode_goes_on)
 {
     reset(env, &o);
     const double far[] = {0.2, 99}, together[] = {2, 3}, none[] = {NAN, 0};
@@ -141,14 +139,14 @@ static void a_bad_theta_is_refused_and_the_episode_goes_on(void **state)
     step(env, &o);
 }
 
-static void a_reset_to_the_own_params_works(void **state)
+TEST_CASE(a_reset_to_the_own_params_works)
 {
     reset(env, &o);
     assert_ok(wk_env_reset(env, wk_env_params(env), 2, 7, 4, &frame, &err));
     assert_memory_equal(wk_env_params(env), theta, sizeof theta);
 }
 
-static void options_are_checked_and_handed_over(void **state)
+TEST_CASE(options_are_checked_and_handed_over)
 {
     wk_env *made;
     const int good[] = {1, 2}, high[] = {0, 3}, low[] = {-1, 0};
@@ -158,7 +156,7 @@ static void options_are_checked_and_handed_over(void **state)
     assert_refused(wk_env_create(&t.domain, low, &made, &err), WK_E_INPUT, "grey|inverted");
 }
 
-static void failures_of_the_domain_are_handed_on(void **state)
+TEST_CASE(failures_of_the_domain_are_handed_on)
 {
     static const struct {
         toy_fault fault;
@@ -182,7 +180,7 @@ static void failures_of_the_domain_are_handed_on(void **state)
     assert_refused(wk_env_step(env, push, &nothing, &err), WK_E_INPUT, "reset");
 }
 
-static void a_task_that_ends_sets_terminal_and_last(void **state)
+TEST_CASE(a_task_that_ends_sets_terminal_and_last)
 {
     open_toys(TOY_TERMINAL);
     reset(env, &o);
@@ -192,7 +190,7 @@ static void a_task_that_ends_sets_terminal_and_last(void **state)
     assert_refused(wk_env_step(env, push, &frame, &err), WK_E_INPUT, "ended after step 3");
 }
 
-static void an_end_that_the_description_excludes_is_an_error(void **state)
+TEST_CASE(an_end_that_the_description_excludes_is_an_error)
 {
     open_toys(TOY_TERMINAL_UNDECLARED);
     reset(env, &o);
@@ -203,7 +201,7 @@ static void an_end_that_the_description_excludes_is_an_error(void **state)
     assert_non_null(strstr(err.message, "ends_early = true"));
 }
 
-static void an_episode_that_is_over_at_its_reset_is_an_error(void **state)
+TEST_CASE(an_episode_that_is_over_at_its_reset_is_an_error)
 {
     open_toys(TOY_TERMINAL_AT_RESET);
     assert_refused(wk_env_reset(env, theta, 2, 5, 7, &nothing, &err), WK_E_INPUT,
@@ -212,7 +210,7 @@ static void an_episode_that_is_over_at_its_reset_is_an_error(void **state)
 }
 
 // Numbers that are none are the same to us as a domain that says so itself.
-static void a_broken_simulation_ends_the_episode_with_harmless_numbers(void **state)
+TEST_CASE(a_broken_simulation_ends_the_episode_with_harmless_numbers)
 {
     const toy_fault faults[] = {TOY_DIVERGES, TOY_NAN_REWARD, TOY_NAN_COMPLETION};
     for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
@@ -232,14 +230,14 @@ static void a_broken_simulation_ends_the_episode_with_harmless_numbers(void **st
     }
 }
 
-static void a_reset_that_diverges_is_first_and_last(void **state)
+TEST_CASE(a_reset_that_diverges_is_first_and_last)
 {
     open_toys(TOY_DIVERGES_AT_RESET);
     reset(env, &o);
     assert_int_equal(o.flags, WK_IS_FIRST | WK_IS_LAST | WK_IS_DIVERGED);
 }
 
-static void completion_is_held_within_its_range(void **state)
+TEST_CASE(completion_is_held_within_its_range)
 {
     open_toys(TOY_BIG_COMPLETION);
     reset(env, &o);
@@ -249,7 +247,7 @@ static void completion_is_held_within_its_range(void **state)
     assert_true(o.completion[1] == 0);
 }
 
-static void drawing_takes_sizes_up_to_the_limit(void **state)
+TEST_CASE(drawing_takes_sizes_up_to_the_limit)
 {
     reset(env, &o);
     uint8_t *big = malloc(4096 * 3);
@@ -275,7 +273,7 @@ static void *saved_after(wk_env *from, int steps, size_t *size)
     return bytes;
 }
 
-static void a_restored_environment_continues_bit_for_bit(void **state)
+TEST_CASE(a_restored_environment_continues_bit_for_bit)
 {
     size_t size;
     void *bytes = saved_after(env, 4, &size);
@@ -292,7 +290,7 @@ static void a_restored_environment_continues_bit_for_bit(void **state)
     free(bytes);
 }
 
-static void a_finished_episode_stays_finished_after_loading(void **state)
+TEST_CASE(a_finished_episode_stays_finished_after_loading)
 {
     const toy_fault faults[] = {TOY_TERMINAL, TOY_DIVERGES};
     for (size_t f = 0; f < 2; f++) {
@@ -305,7 +303,7 @@ static void a_finished_episode_stays_finished_after_loading(void **state)
     }
 }
 
-static void every_damaged_byte_is_noticed_and_changes_nothing(void **state)
+TEST_CASE(every_damaged_byte_is_noticed_and_changes_nothing)
 {
     size_t size;
     uint8_t *bytes = saved_after(env, 4, &size);
@@ -321,7 +319,7 @@ static void every_damaged_byte_is_noticed_and_changes_nothing(void **state)
     free(bytes);
 }
 
-static void every_truncated_state_is_refused(void **state)
+TEST_CASE(every_truncated_state_is_refused)
 {
     size_t size;
     uint8_t *bytes = saved_after(env, 4, &size);
@@ -332,7 +330,7 @@ static void every_truncated_state_is_refused(void **state)
     free(bytes);
 }
 
-static void damage_is_told_from_other_versions_and_other_files(void **state)
+TEST_CASE(damage_is_told_from_other_versions_and_other_files)
 {
     size_t size;
     uint8_t *bytes = saved_after(env, 4, &size);
@@ -348,7 +346,7 @@ static void damage_is_told_from_other_versions_and_other_files(void **state)
 }
 
 // Someone may also write a state with a right checksum and wrong content.
-static void forged_states_are_refused_or_harmless(void **state)
+TEST_CASE(forged_states_are_refused_or_harmless)
 {
     size_t size;
     uint8_t *bytes = saved_after(env, 4, &size);
@@ -370,7 +368,7 @@ static void forged_states_are_refused_or_harmless(void **state)
     free(bytes);
 }
 
-static void states_of_other_domains_and_options_are_refused(void **state)
+TEST_CASE(states_of_other_domains_and_options_are_refused)
 {
     toy renamed = t, shorter = t;
     renamed.domain.name = "toy-two";
@@ -389,7 +387,7 @@ static void states_of_other_domains_and_options_are_refused(void **state)
     wk_env_destroy(optioned);
 }
 
-static void a_state_the_domain_refuses_leaves_no_episode_but_a_usable_environment(void **state)
+TEST_CASE(a_state_the_domain_refuses_leaves_no_episode_but_a_usable_environment)
 {
     toy forgetful = toy_make(TOY_LOAD_REFUSES), growing = toy_make(TOY_STATE_GROWS);
     wk_env *refusing = make(&forgetful), *grown = make(&growing);
@@ -409,7 +407,7 @@ static void a_state_the_domain_refuses_leaves_no_episode_but_a_usable_environmen
     wk_env_destroy(grown);
 }
 
-static void saving_wants_exactly_the_size_it_named(void **state)
+TEST_CASE(saving_wants_exactly_the_size_it_named)
 {
     reset(env, &o);
     uint8_t byte;
@@ -417,34 +415,4 @@ static void saving_wants_exactly_the_size_it_named(void **state)
     wk_env_destroy(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TWO(an_episode_runs_from_first_to_the_time_limit),
-        TWO(outputs_that_are_null_are_left_out),
-        TWO(actions_are_clipped),
-        TWO(a_non_finite_action_moves_nothing),
-        TWO(stepping_drawing_and_saving_need_a_reset),
-        TWO(a_bad_theta_is_refused_and_the_episode_goes_on),
-        TWO(a_reset_to_the_own_params_works),
-        TWO(options_are_checked_and_handed_over),
-        TWO(failures_of_the_domain_are_handed_on),
-        TWO(a_task_that_ends_sets_terminal_and_last),
-        TWO(an_end_that_the_description_excludes_is_an_error),
-        TWO(an_episode_that_is_over_at_its_reset_is_an_error),
-        TWO(a_broken_simulation_ends_the_episode_with_harmless_numbers),
-        TWO(a_reset_that_diverges_is_first_and_last),
-        TWO(completion_is_held_within_its_range),
-        TWO(drawing_takes_sizes_up_to_the_limit),
-        TWO(a_restored_environment_continues_bit_for_bit),
-        TWO(a_finished_episode_stays_finished_after_loading),
-        TWO(every_damaged_byte_is_noticed_and_changes_nothing),
-        TWO(every_truncated_state_is_refused),
-        TWO(damage_is_told_from_other_versions_and_other_files),
-        TWO(forged_states_are_refused_or_harmless),
-        TWO(states_of_other_domains_and_options_are_refused),
-        TWO(a_state_the_domain_refuses_leaves_no_episode_but_a_usable_environment),
-        TWO(saving_wants_exactly_the_size_it_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(open_two, close_two)

@@ -71,7 +71,7 @@ static void assert_unknown(const wk_env *env)
         assert_true(isnan(wk_env_indicator(env, k)));
 }
 
-static void each_kind_sums_an_episode_up_in_its_way(void **state)
+TEST_CASE(each_kind_sums_an_episode_up_in_its_way)
 {
     toy t = reporting_toy(TOY_SOUND);
     wk_env *env = begin_toy(&t);
@@ -86,7 +86,7 @@ static void each_kind_sums_an_episode_up_in_its_way(void **state)
     wk_env_destroy(env);
 }
 
-static void a_step_without_a_value_does_not_count(void **state)
+TEST_CASE(a_step_without_a_value_does_not_count)
 {
     toy t = reporting_toy(TOY_SOUND);
     wk_env *env = begin_toy(&t);
@@ -102,7 +102,7 @@ static void a_step_without_a_value_does_not_count(void **state)
     wk_env_destroy(env);
 }
 
-static void a_step_that_breaks_down_does_not_count(void **state)
+TEST_CASE(a_step_that_breaks_down_does_not_count)
 {
     toy t = reporting_toy(TOY_DIVERGES);
     wk_env *env = begin_toy(&t);
@@ -123,7 +123,7 @@ static uint8_t *save(const wk_env *env, size_t *size)
     return bytes;
 }
 
-static void a_restored_episode_goes_on_counting(void **state)
+TEST_CASE(a_restored_episode_goes_on_counting)
 {
     toy t = reporting_toy(TOY_SOUND);
     wk_env *env = begin_toy(&t), *other = begin_toy(&t);
@@ -141,7 +141,7 @@ static void a_restored_episode_goes_on_counting(void **state)
 }
 
 // Checkpoints of before there were indicators, and of a plug-in that had others.
-static void a_state_without_them_leaves_its_episode_unknown(void **state)
+TEST_CASE(a_state_without_them_leaves_its_episode_unknown)
 {
     toy t = reporting_toy(TOY_SOUND), before = toy_make(TOY_SOUND);
     toy fewer = t;
@@ -194,7 +194,7 @@ static void put_block_beside_robot(void *world)
     at[1] = robot[1] * (1 - 0.34 / away);
 }
 
-static void contact_is_that_of_robot_and_block(void **state)
+TEST_CASE(contact_is_that_of_robot_and_block)
 {
     const float still[2] = {0, 0};
     for (int d = 0; d < 2; d++) {
@@ -208,7 +208,7 @@ static void contact_is_that_of_robot_and_block(void **state)
     }
 }
 
-static void contact_is_unknown_without_blocks(void **state)
+TEST_CASE(contact_is_unknown_without_blocks)
 {
     wk_env *env = begin(&wk_car_clean_up, (const double[]){2, 0, 0});
     assert_ok(wk_env_step(env, (const float[]){1, 1}, &(wk_frame){0}, &err));
@@ -219,7 +219,7 @@ static void contact_is_unknown_without_blocks(void **state)
 }
 
 // An oracle from the robot's own places: the way between them and the cells of an 8 x 8 grid.
-static void distance_and_coverage_follow_the_robot(void **state)
+TEST_CASE(distance_and_coverage_follow_the_robot)
 {
     void *world = make_env(&wk_clean_up, default_options);
     start_env(&wk_clean_up, world, (const double[]){0, 0, 0}, 7, 3);
@@ -249,7 +249,7 @@ static void distance_and_coverage_follow_the_robot(void **state)
     wk_clean_up.destroy(world);
 }
 
-static void planar_robots_tell_how_they_stand_and_where_they_go(void **state)
+TEST_CASE(planar_robots_tell_how_they_stand_and_where_they_go)
 {
     void *world = make_env(&wk_dmc_walker, default_options);
     start_env(&wk_dmc_walker, world, (const double[]){0}, 7, 3);
@@ -274,18 +274,4 @@ static void planar_robots_tell_how_they_stand_and_where_they_go(void **state)
     wk_dmc_walker.destroy(world);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_sums_an_episode_up_in_its_way),
-        cmocka_unit_test(a_step_without_a_value_does_not_count),
-        cmocka_unit_test(a_step_that_breaks_down_does_not_count),
-        cmocka_unit_test(a_restored_episode_goes_on_counting),
-        cmocka_unit_test(a_state_without_them_leaves_its_episode_unknown),
-        cmocka_unit_test(contact_is_that_of_robot_and_block),
-        cmocka_unit_test(contact_is_unknown_without_blocks),
-        cmocka_unit_test(distance_and_coverage_follow_the_robot),
-        cmocka_unit_test(planar_robots_tell_how_they_stand_and_where_they_go),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -44,7 +44,7 @@ static toy with_vector(void)
 
 /* ---- Vectors --------------------------------------------------------------------------------- */
 
-static void a_step_gives_the_vector_of_the_state_it_leads_to(void **state)
+TEST_CASE(a_step_gives_the_vector_of_the_state_it_leads_to)
 {
     toy t = with_vector();
     wk_env *env;
@@ -60,7 +60,7 @@ static void a_step_gives_the_vector_of_the_state_it_leads_to(void **state)
     wk_env_destroy(env);
 }
 
-static void a_batch_has_a_row_of_numbers_for_every_environment(void **state)
+TEST_CASE(a_batch_has_a_row_of_numbers_for_every_environment)
 {
     enum { N = 3 };
     toy t = with_vector();
@@ -88,7 +88,7 @@ static void break_down(void *world, float *vector)
 }
 
 // Whether anybody asks for the vector must not change what happens.
-static void a_vector_that_is_not_finite_ends_the_episode(void **state)
+TEST_CASE(a_vector_that_is_not_finite_ends_the_episode)
 {
     for (int asked = 0; asked < 2; asked++) {
         toy t = with_vector();
@@ -111,7 +111,7 @@ static void a_vector_that_is_not_finite_ends_the_episode(void **state)
     }
 }
 
-static void what_draws_nothing_is_not_drawn(void **state)
+TEST_CASE(what_draws_nothing_is_not_drawn)
 {
     toy t = with_vector();
     wk_env *env;
@@ -130,7 +130,7 @@ static void what_draws_nothing_is_not_drawn(void **state)
 
 /* ---- Discrete actions ------------------------------------------------------------------------ */
 
-static void a_discrete_action_is_one_of_them(void **state)
+TEST_CASE(a_discrete_action_is_one_of_them)
 {
     toy t = toy_make(TOY_SOUND);
     wk_env *env;
@@ -147,7 +147,7 @@ static void a_discrete_action_is_one_of_them(void **state)
     wk_env_destroy(env);
 }
 
-static void random_actions_choose_each_alike(void **state)
+TEST_CASE(random_actions_choose_each_alike)
 {
     enum { KINDS = 5, DRAWS = 5000 };
     wk_domain domain = {.action_size = KINDS, .discrete = true};
@@ -173,7 +173,7 @@ static void random_actions_choose_each_alike(void **state)
 #define assert_faulty(t, part)                                                                     \
     assert_refused(wk_domain_check(&(t).domain, &err), WK_E_INPUT, (part))
 
-static void faulty_descriptions_are_refused(void **state)
+TEST_CASE(faulty_descriptions_are_refused)
 {
     toy t = toy_make(TOY_SOUND);
     t.domain.discrete = true;
@@ -216,7 +216,7 @@ static void observe_still(void *world, float *vector)
         vector[i] = 1;
 }
 
-static void the_examination_finds_faults_of_observe(void **state)
+TEST_CASE(the_examination_finds_faults_of_observe)
 {
     toy t = with_vector();
     t.domain.observe = observe_outside;
@@ -227,7 +227,7 @@ static void the_examination_finds_faults_of_observe(void **state)
     assert_found(&t.domain, "fault: the vector of θ", 1);
 }
 
-static void the_examples_are_sound(void **state)
+TEST_CASE(the_examples_are_sound)
 {
     static const char *const files[] = {PLUGINS "grid.so", PLUGINS "grid_both.so"};
     static const char SHORT[] = "advice: episodes have at most 41 rows ";
@@ -245,18 +245,4 @@ static void the_examples_are_sound(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_gives_the_vector_of_the_state_it_leads_to),
-        cmocka_unit_test(a_batch_has_a_row_of_numbers_for_every_environment),
-        cmocka_unit_test(a_vector_that_is_not_finite_ends_the_episode),
-        cmocka_unit_test(what_draws_nothing_is_not_drawn),
-        cmocka_unit_test(a_discrete_action_is_one_of_them),
-        cmocka_unit_test(random_actions_choose_each_alike),
-        cmocka_unit_test(faulty_descriptions_are_refused),
-        cmocka_unit_test(the_examination_finds_faults_of_observe),
-        cmocka_unit_test(the_examples_are_sound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -79,7 +79,7 @@ static void step_discrete(rig *r, int chosen)
 
 /* ---- Spaces ---------------------------------------------------------------------------------- */
 
-static void names_of_functions_are_told_from_paths(void **state)
+TEST_CASE(names_of_functions_are_told_from_paths)
 {
     assert_int_equal(wk_python_spec_source_length("my_pkg.envs:make_env"), 11);
     assert_int_equal(wk_python_spec_source_length("a b/c.py:Class.make"), 8);
@@ -92,7 +92,7 @@ static void names_of_functions_are_told_from_paths(void **state)
     assert_false(wk_python_spec_has_file("x:f"));
 }
 
-static void pictures_are_resized_by_area(void **state)
+TEST_CASE(pictures_are_resized_by_area)
 {
     const uint8_t grey[] = {0, 100, 200, 40};
     const wk_source_image small = {.width = 2, .height = 2, .channels = 1, .pixels = grey};
@@ -113,7 +113,7 @@ static void pictures_are_resized_by_area(void **state)
         assert_int_equal(drawn[i], 137);
 }
 
-static void spaces_become_the_domain(void **state)
+TEST_CASE(spaces_become_the_domain)
 {
     rig r;
     open_rig(&r, ENVS "Walk");
@@ -140,7 +140,7 @@ static void spaces_become_the_domain(void **state)
     close_rig(&r);
 }
 
-static void theta_seeds_and_actions_reach_the_environment(void **state)
+TEST_CASE(theta_seeds_and_actions_reach_the_environment)
 {
     rig r, again;
     open_rig(&r, ENVS "Walk");
@@ -169,7 +169,7 @@ static void theta_seeds_and_actions_reach_the_environment(void **state)
     close_rig(&again);
 }
 
-static void ends_are_those_of_the_environment(void **state)
+TEST_CASE(ends_are_those_of_the_environment)
 {
     rig r;
     open_rig(&r, ENVS "Numbers");
@@ -213,7 +213,7 @@ static void expect_event(const rig *r, const char *part)
 
 /* ---- States ---------------------------------------------------------------------------------- */
 
-static void a_restored_environment_has_no_episode(void **state)
+TEST_CASE(a_restored_environment_has_no_episode)
 {
     rig r;
     open_rig(&r, ENVS "Walk");
@@ -235,7 +235,7 @@ static void a_restored_environment_has_no_episode(void **state)
     close_rig(&r);
 }
 
-static void a_state_that_is_saved_continues(void **state)
+TEST_CASE(a_state_that_is_saved_continues)
 {
     rig r, other;
     unlink(fault_file);
@@ -290,7 +290,7 @@ static void play_to_the_fault(rig *r, uint64_t episode)
     assert_int_equal(r->flags, WK_IS_LAST | WK_IS_DIVERGED);
 }
 
-static void a_failure_ends_the_episode_and_another_begins(void **state)
+TEST_CASE(a_failure_ends_the_episode_and_another_begins)
 {
     static const struct {
         const char *fault, *said;
@@ -314,7 +314,7 @@ static void a_failure_ends_the_episode_and_another_begins(void **state)
     }
 }
 
-static void failures_in_a_row_are_an_error(void **state)
+TEST_CASE(failures_in_a_row_are_an_error)
 {
     rig r;
     set_fault("raise always");
@@ -327,7 +327,7 @@ static void failures_in_a_row_are_an_error(void **state)
     close_rig(&r);
 }
 
-static void what_is_not_as_declared_is_an_error(void **state)
+TEST_CASE(what_is_not_as_declared_is_an_error)
 {
     static const struct {
         const char *fault, *said;
@@ -349,7 +349,7 @@ static void what_is_not_as_declared_is_an_error(void **state)
     }
 }
 
-static void functions_that_make_no_environment_are_refused(void **state)
+TEST_CASE(functions_that_make_no_environment_are_refused)
 {
     static const struct {
         const char *spec, *said;
@@ -389,7 +389,7 @@ static void functions_that_make_no_environment_are_refused(void **state)
     wk_plugin_unload(plugin);
 }
 
-static void a_missing_interpreter_is_named(void **state)
+TEST_CASE(a_missing_interpreter_is_named)
 {
     wk_plugin *plugin;
     char before[1024] = "";
@@ -404,7 +404,7 @@ static void a_missing_interpreter_is_named(void **state)
 }
 
 // Environments may hold windows and files.
-static void environments_are_closed(void **state)
+TEST_CASE(environments_are_closed)
 {
     wk_plugin *plugin;
     wk_env *env;
@@ -452,7 +452,7 @@ static void expect_one_line(lines *l, const char *part)
     wk_text_free(&l->text);
 }
 
-static void one_that_cannot_be_closed_is_used_and_told_of_once(void **state)
+TEST_CASE(one_that_cannot_be_closed_is_used_and_told_of_once)
 {
     lines told = {0};
     const wk_log log = {take_line, &told, WK_LOG_INFO};
@@ -474,7 +474,7 @@ static void one_that_cannot_be_closed_is_used_and_told_of_once(void **state)
     expect_one_line(&told, "small_envs.py:Unclosed raises OSError: the window is stuck (");
 }
 
-static void a_function_that_takes_long_is_told_of(void **state)
+TEST_CASE(a_function_that_takes_long_is_told_of)
 {
     lines told = {0};
     const wk_log log = {take_line, &told, WK_LOG_INFO};
@@ -501,7 +501,7 @@ static int count_detached(const char *file)
     return there;
 }
 
-static void what_an_environment_started_ends_with_it(void **state)
+TEST_CASE(what_an_environment_started_ends_with_it)
 {
     char started[] = "started-XXXXXX";
     int file = mkstemp(started);
@@ -530,27 +530,9 @@ static void what_an_environment_started_ends_with_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_functions_are_told_from_paths),
-        cmocka_unit_test(pictures_are_resized_by_area),
-        cmocka_unit_test(spaces_become_the_domain),
-        cmocka_unit_test(theta_seeds_and_actions_reach_the_environment),
-        cmocka_unit_test(ends_are_those_of_the_environment),
-        cmocka_unit_test(a_restored_environment_has_no_episode),
-        cmocka_unit_test(a_state_that_is_saved_continues),
-        cmocka_unit_test(a_failure_ends_the_episode_and_another_begins),
-        cmocka_unit_test(failures_in_a_row_are_an_error),
-        cmocka_unit_test(what_is_not_as_declared_is_an_error),
-        cmocka_unit_test(functions_that_make_no_environment_are_refused),
-        cmocka_unit_test(a_missing_interpreter_is_named),
-        cmocka_unit_test(environments_are_closed),
-        cmocka_unit_test(one_that_cannot_be_closed_is_used_and_told_of_once),
-        cmocka_unit_test(a_function_that_takes_long_is_told_of),
-        cmocka_unit_test(what_an_environment_started_ends_with_it),
-    };
     snprintf(fault_file, sizeof fault_file, "fault-%d", (int)getpid());
     setenv("SMALL_ENVS_FAULT", fault_file, 1);
-    int failed = cmocka_run_group_tests(tests, NULL, unload_all);
+    int failed = run_all_tests(NULL, unload_all);
     unlink(fault_file);
     return failed;
 }

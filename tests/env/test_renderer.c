@@ -11,7 +11,7 @@ static wk_error err;
 
 enum { SIDE = 64, BYTES = SIDE * SIDE * 3, STATES = 8 };
 
-static void drawing_twice_gives_the_same_bytes(void **state)
+TEST_CASE(drawing_twice_gives_the_same_bytes)
 {
     static uint8_t first[BYTES], again[BYTES], other[BYTES];
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
@@ -24,7 +24,7 @@ static void drawing_twice_gives_the_same_bytes(void **state)
     }
 }
 
-static void every_instruction_set_gives_the_same_bytes(void **state)
+TEST_CASE(every_instruction_set_gives_the_same_bytes)
 {
     static uint8_t best[200 * 41 * 3], portable[200 * 41 * 3];
     const int sizes[][2] = {{64, 64}, {63, 41}, {200, 41}, {1, 1}};
@@ -42,7 +42,7 @@ static void every_instruction_set_gives_the_same_bytes(void **state)
 
 // An image twice as wide shows the narrow one in its middle, through other tiles and without the
 // kept backdrop.
-static void a_wider_picture_contains_the_narrow_one(void **state)
+TEST_CASE(a_wider_picture_contains_the_narrow_one)
 {
     static uint8_t narrow[BYTES], wide[2 * BYTES];
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++)
@@ -57,7 +57,7 @@ static void a_wider_picture_contains_the_narrow_one(void **state)
         }
 }
 
-static void a_larger_picture_shrinks_to_the_small_one(void **state)
+TEST_CASE(a_larger_picture_shrinks_to_the_small_one)
 {
     enum { FACTOR = 4, LARGE = SIDE * FACTOR };
     static uint8_t small[BYTES], large[LARGE * LARGE * 3], shrunk[BYTES];
@@ -76,7 +76,7 @@ static void a_larger_picture_shrinks_to_the_small_one(void **state)
     }
 }
 
-static void nothing_is_written_outside_the_image(void **state)
+TEST_CASE(nothing_is_written_outside_the_image)
 {
     const int sizes[][2] = {{63, 41}, {1, 70}, {130, 9}, {65, 64}};
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
@@ -96,7 +96,7 @@ static void nothing_is_written_outside_the_image(void **state)
     }
 }
 
-static void the_largest_picture_can_be_drawn(void **state)
+TEST_CASE(the_largest_picture_can_be_drawn)
 {
     enum { LARGEST = 4096 };
     uint8_t *strip = malloc((size_t)LARGEST * 8 * 3), *column = malloc((size_t)LARGEST * 8 * 3);
@@ -129,7 +129,7 @@ static void find_red(const uint8_t *rgb, double *x, double *y)
 }
 
 // The camera stands 3.5 m above the floor and sees 2 * 3.5 tan(22.5 degrees) of it.
-static void clean_up_is_seen_from_above_with_x_right_and_y_up(void **state)
+TEST_CASE(clean_up_is_seen_from_above_with_x_right_and_y_up)
 {
     static uint8_t rgb[BYTES];
     render_world world = render_world_make(RENDER_POINT, 4, false, 4, true);
@@ -151,7 +151,7 @@ static void clean_up_is_seen_from_above_with_x_right_and_y_up(void **state)
     render_world_free(&world);
 }
 
-static void block_colours_are_read_at_every_draw(void **state)
+TEST_CASE(block_colours_are_read_at_every_draw)
 {
     static uint8_t green[BYTES], blue[BYTES];
     render_world world = render_world_make(RENDER_POINT, 1, false, 4, true);
@@ -164,7 +164,7 @@ static void block_colours_are_read_at_every_draw(void **state)
     render_world_free(&world);
 }
 
-static void shadows_only_darken(void **state)
+TEST_CASE(shadows_only_darken)
 {
     static uint8_t with[BYTES], without[BYTES];
     double darker = 0;
@@ -183,7 +183,7 @@ static void shadows_only_darken(void **state)
     assert_true(darker > 0);
 }
 
-static void a_profile_shows_once_it_is_set(void **state)
+TEST_CASE(a_profile_shows_once_it_is_set)
 {
     static uint8_t before[BYTES], after[BYTES];
     render_world world = render_world_make(RENDER_HOPPER, 2, false, 4, true);
@@ -197,7 +197,7 @@ static void a_profile_shows_once_it_is_set(void **state)
 }
 
 // A simulation that has broken down is still requested its last image.
-static void states_that_are_no_numbers_can_be_drawn(void **state)
+TEST_CASE(states_that_are_no_numbers_can_be_drawn)
 {
     static uint8_t rgb[BYTES];
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++)
@@ -215,7 +215,7 @@ static void states_that_are_no_numbers_can_be_drawn(void **state)
         }
 }
 
-static void a_broken_state_leaves_no_trace_in_later_images(void **state)
+TEST_CASE(a_broken_state_leaves_no_trace_in_later_images)
 {
     static uint8_t expected[BYTES], later[BYTES];
     wk_render_config config = {.samples = 4, .shadows = true};
@@ -233,7 +233,7 @@ static void a_broken_state_leaves_no_trace_in_later_images(void **state)
     render_world_free(&world);
 }
 
-static void one_sample_per_pixel_is_near_four(void **state)
+TEST_CASE(one_sample_per_pixel_is_near_four)
 {
     static uint8_t four[BYTES], one[BYTES];
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
@@ -258,7 +258,7 @@ static uint64_t hash(const uint8_t *bytes, size_t count)
 
 // A change here is a change of what agents see: recorded images and trained models no longer fit.
 // Compare with MuJoCo's image (renderer_gl), look at the images, then write the new numbers down.
-static void known_states_have_known_images(void **state)
+TEST_CASE(known_states_have_known_images)
 {
     static const uint64_t known[RENDER_DOMAINS][2] = {
         {0x92f177e2c6f9b89b, 0xe93d843d8d440726}, {0x81e868465ba8808d, 0x5709c4fe9b37207a},
@@ -278,23 +278,4 @@ static void known_states_have_known_images(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drawing_twice_gives_the_same_bytes),
-        cmocka_unit_test(every_instruction_set_gives_the_same_bytes),
-        cmocka_unit_test(a_wider_picture_contains_the_narrow_one),
-        cmocka_unit_test(a_larger_picture_shrinks_to_the_small_one),
-        cmocka_unit_test(nothing_is_written_outside_the_image),
-        cmocka_unit_test(the_largest_picture_can_be_drawn),
-        cmocka_unit_test(clean_up_is_seen_from_above_with_x_right_and_y_up),
-        cmocka_unit_test(block_colours_are_read_at_every_draw),
-        cmocka_unit_test(shadows_only_darken),
-        cmocka_unit_test(a_profile_shows_once_it_is_set),
-        cmocka_unit_test(states_that_are_no_numbers_can_be_drawn),
-        cmocka_unit_test(a_broken_state_leaves_no_trace_in_later_images),
-        cmocka_unit_test(one_sample_per_pixel_is_near_four),
-        cmocka_unit_test(known_states_have_known_images),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

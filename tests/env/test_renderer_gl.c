@@ -66,7 +66,7 @@ static wk_reference_gl *open_reference(mjModel *model)
     return reference;
 }
 
-static void every_domain_looks_as_in_mujoco(void **state)
+TEST_CASE(every_domain_looks_as_in_mujoco)
 {
     static uint8_t ours[BYTES], theirs[BYTES];
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
@@ -91,7 +91,7 @@ static void every_domain_looks_as_in_mujoco(void **state)
     }
 }
 
-static void a_larger_picture_shows_the_same_as_in_mujoco(void **state)
+TEST_CASE(a_larger_picture_shows_the_same_as_in_mujoco)
 {
     enum { W = 320, H = 200 };
     static uint8_t ours[W * H * 3], theirs[W * H * 3];
@@ -106,7 +106,7 @@ static void a_larger_picture_shows_the_same_as_in_mujoco(void **state)
     }
 }
 
-static void an_image_beyond_the_offscreen_size_is_refused(void **state)
+TEST_CASE(an_image_beyond_the_offscreen_size_is_refused)
 {
     static uint8_t rgb[3];
     render_world world = render_world_make(RENDER_POINT, 0, false, 4, true);
@@ -124,12 +124,4 @@ const char *__lsan_default_suppressions(void)
     return "leak:libOSMesa";
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_domain_looks_as_in_mujoco),
-        cmocka_unit_test(a_larger_picture_shows_the_same_as_in_mujoco),
-        cmocka_unit_test(an_image_beyond_the_offscreen_size_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

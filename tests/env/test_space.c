@@ -11,7 +11,7 @@ static wk_space *make(const wk_domain *domain, bool continuous)
     return space;
 }
 
-static void the_default_grid_is_every_combination_in_clean_decimals(void **state)
+TEST_CASE(the_default_grid_is_every_combination_in_clean_decimals)
 {
     toy t = toy_make(TOY_SOUND);
     wk_space *space = make(&t.domain, false);
@@ -26,7 +26,7 @@ static void the_default_grid_is_every_combination_in_clean_decimals(void **state
     wk_space_destroy(NULL);
 }
 
-static void values_without_noise_are_left_alone(void **state)
+TEST_CASE(values_without_noise_are_left_alone)
 {
     const wk_param params[] = {{"wide", "", 0, 4e9, 1e9, 0, 4e9, false},
                                {"narrow", "", 0, 1e-8, 2.5e-9, 0, 1, false}};
@@ -53,7 +53,7 @@ static wk_status nothing_at_all(const double *theta, wk_error *e)
     return wk_fail(e, WK_E_INPUT, "never");
 }
 
-static void combinations_that_check_refuses_are_left_out(void **state)
+TEST_CASE(combinations_that_check_refuses_are_left_out)
 {
     toy t = toy_make(TOY_SOUND);
     t.domain.check = only_small_sums;
@@ -65,7 +65,7 @@ static void combinations_that_check_refuses_are_left_out(void **state)
     assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "every θ");
 }
 
-static void a_grid_too_fine_is_refused(void **state)
+TEST_CASE(a_grid_too_fine_is_refused)
 {
     toy t = toy_make(TOY_SOUND);
     const wk_param fine[] = {{"a", "", 0, 1, 1e-4, 0, 1, true}, {"b", "", 0, 1, 1e-3, 0, 1, true}};
@@ -97,7 +97,7 @@ static toy with_listed_grid(void)
     return t;
 }
 
-static void picking_follows_the_probabilities(void **state)
+TEST_CASE(picking_follows_the_probabilities)
 {
     toy t = with_listed_grid();
     wk_space *space = make(&t.domain, false);
@@ -111,7 +111,7 @@ static void picking_follows_the_probabilities(void **state)
     wk_space_destroy(space);
 }
 
-static void sampling_is_pure_and_has_the_right_frequencies(void **state)
+TEST_CASE(sampling_is_pure_and_has_the_right_frequencies)
 {
     enum { DRAWS = 20000 };
     toy t = with_listed_grid();
@@ -133,7 +133,7 @@ static void sampling_is_pure_and_has_the_right_frequencies(void **state)
     wk_space_destroy(space);
 }
 
-static void a_continuous_space_places_continuous_params_only(void **state)
+TEST_CASE(a_continuous_space_places_continuous_params_only)
 {
     toy t = toy_make(TOY_SOUND);
     wk_space *space = make(&t.domain, true);
@@ -158,7 +158,7 @@ static void a_continuous_space_places_continuous_params_only(void **state)
 }
 
 // The table fills the ranges evenly, and what is placed around a point stays near it.
-static void the_points_of_a_continuous_space_stand_for_what_is_around_them(void **state)
+TEST_CASE(the_points_of_a_continuous_space_stand_for_what_is_around_them)
 {
     toy t = toy_make(TOY_SOUND);
     wk_space *space = make(&t.domain, true);
@@ -181,7 +181,7 @@ static void the_points_of_a_continuous_space_stand_for_what_is_around_them(void 
     wk_space_destroy(space);
 }
 
-static void a_continuous_draw_that_check_refuses_falls_back_to_the_grid(void **state)
+TEST_CASE(a_continuous_draw_that_check_refuses_falls_back_to_the_grid)
 {
     toy t = toy_make(TOY_SOUND);
     t.domain.check = only_small_sums;
@@ -193,14 +193,14 @@ static void a_continuous_draw_that_check_refuses_falls_back_to_the_grid(void **s
     wk_space_destroy(space);
 }
 
-static void a_listed_grid_has_no_continuous_form(void **state)
+TEST_CASE(a_listed_grid_has_no_continuous_form)
 {
     toy t = with_listed_grid();
     wk_space *space;
     assert_refused(wk_space_create(&t.domain, true, &space, &err), WK_E_INPUT, "lists its θ");
 }
 
-static void finding_is_exact(void **state)
+TEST_CASE(finding_is_exact)
 {
     toy t = toy_make(TOY_SOUND), own = with_listed_grid();
     wk_space *spaces[] = {make(&t.domain, false), make(&own.domain, false)};
@@ -243,7 +243,7 @@ static void illegal_point(size_t i, double *theta, double *probability)
     *probability = 0.5;
 }
 
-static void faulty_listed_grids_are_refused(void **state)
+TEST_CASE(faulty_listed_grids_are_refused)
 {
     static const struct {
         size_t (*count)(void);
@@ -264,21 +264,4 @@ static void faulty_listed_grids_are_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_default_grid_is_every_combination_in_clean_decimals),
-        cmocka_unit_test(values_without_noise_are_left_alone),
-        cmocka_unit_test(combinations_that_check_refuses_are_left_out),
-        cmocka_unit_test(a_grid_too_fine_is_refused),
-        cmocka_unit_test(picking_follows_the_probabilities),
-        cmocka_unit_test(sampling_is_pure_and_has_the_right_frequencies),
-        cmocka_unit_test(a_continuous_space_places_continuous_params_only),
-        cmocka_unit_test(the_points_of_a_continuous_space_stand_for_what_is_around_them),
-        cmocka_unit_test(a_continuous_draw_that_check_refuses_falls_back_to_the_grid),
-        cmocka_unit_test(a_listed_grid_has_no_continuous_form),
-        cmocka_unit_test(finding_is_exact),
-        cmocka_unit_test(faulty_listed_grids_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -44,7 +44,7 @@ static double distance(const trace *a, const trace *b)
     return sum;
 }
 
-static void the_usual_body_is_the_walkers(void **state)
+TEST_CASE(the_usual_body_is_the_walkers)
 {
     wk_env *walker = make(&wk_terrain_walker), *body = make(&wk_terrain_body);
     const double theta[PARAMS] = {0.7, 0.5, 1, 1, 1, 1};
@@ -56,7 +56,7 @@ static void the_usual_body_is_the_walkers(void **state)
     wk_env_destroy(body);
 }
 
-static void every_parameter_matters_and_leaves_nothing_behind(void **state)
+TEST_CASE(every_parameter_matters_and_leaves_nothing_behind)
 {
     wk_env *env = make(&wk_terrain_body);
     const double usual[PARAMS] = {0.7, 0.5, 1, 1, 1, 1};
@@ -103,7 +103,7 @@ static void expect_same(const char *what, const mjtNum *a, const mjtNum *b, int 
             fail_msg("%s, number %d: %.9g instead of %.9g", what, i, b[i], a[i]);
 }
 
-static void stretched_limbs_are_those_of_a_stretched_file(void **state)
+TEST_CASE(stretched_limbs_are_those_of_a_stretched_file)
 {
     static const char *const changes[][2] = {
         {"pos=\"0 0 -.225\" size=\".05 .225\"", "pos=\"0 0 -.27\" size=\".05 .27\""},
@@ -149,12 +149,4 @@ static void stretched_limbs_are_those_of_a_stretched_file(void **state)
     free(xml);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_usual_body_is_the_walkers),
-        cmocka_unit_test(every_parameter_matters_and_leaves_nothing_behind),
-        cmocka_unit_test(stretched_limbs_are_those_of_a_stretched_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

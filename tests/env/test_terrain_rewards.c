@@ -155,7 +155,7 @@ static const struct {
 };
 enum { ROBOTS = sizeof robots / sizeof *robots };
 
-static void rewards_follow_their_formulas(void **state)
+TEST_CASE(rewards_follow_their_formulas)
 {
     for (int r = 0; r < ROBOTS; r++) {
         const wk_domain *domain = robots[r].domain;
@@ -192,7 +192,7 @@ static void rewards_follow_their_formulas(void **state)
 }
 
 // Standing straight on flat ground: hips, knees and ankles stretched, torso 1.25 above the foot.
-static void an_upright_walker_earns_the_full_stand_reward(void **state)
+TEST_CASE(an_upright_walker_earns_the_full_stand_reward)
 {
     const wk_domain *domain = &wk_terrain_walker;
     void *env = make_env(domain, default_options);
@@ -207,7 +207,7 @@ static void an_upright_walker_earns_the_full_stand_reward(void **state)
     domain->destroy(env);
 }
 
-static void tasks_have_the_papers_names_and_the_authors_aliases(void **state)
+TEST_CASE(tasks_have_the_papers_names_and_the_authors_aliases)
 {
     for (int r = 0; r < ROBOTS; r++) {
         const wk_domain *domain = robots[r].domain;
@@ -219,7 +219,7 @@ static void tasks_have_the_papers_names_and_the_authors_aliases(void **state)
     }
 }
 
-static void the_authors_cases_are_extra(void **state)
+TEST_CASE(the_authors_cases_are_extra)
 {
     const wk_case *cases = wk_terrain_hopper.cases;
     assert_int_equal(wk_terrain_hopper.n_cases, 5);
@@ -229,7 +229,7 @@ static void the_authors_cases_are_extra(void **state)
     assert_true(cases[3].params[0] == 1 && cases[3].params[1] == 0.15);
 }
 
-static void the_motors_have_the_described_strength_and_order(void **state)
+TEST_CASE(the_motors_have_the_described_strength_and_order)
 {
     for (int r = 0; r < ROBOTS; r++) {
         mjModel *model;
@@ -244,14 +244,4 @@ static void the_motors_have_the_described_strength_and_order(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rewards_follow_their_formulas),
-        cmocka_unit_test(an_upright_walker_earns_the_full_stand_reward),
-        cmocka_unit_test(tasks_have_the_papers_names_and_the_authors_aliases),
-        cmocka_unit_test(the_authors_cases_are_extra),
-        cmocka_unit_test(the_motors_have_the_described_strength_and_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -31,7 +31,7 @@ static boat step(void *world, float ax, float ay, wk_outcome *out)
     return b;
 }
 
-static void still_water_leaves_the_boat_to_its_oars(void **state)
+TEST_CASE(still_water_leaves_the_boat_to_its_oars)
 {
     wk_outcome out;
     void *world = place((boat){0, 0.1, -0.2, 0.05, 0});
@@ -43,7 +43,7 @@ static void still_water_leaves_the_boat_to_its_oars(void **state)
     wk_toy.destroy(world);
 }
 
-static void whirls_carry_the_boat_in_proportion_to_turbulence(void **state)
+TEST_CASE(whirls_carry_the_boat_in_proportion_to_turbulence)
 {
     wk_outcome out;
     for (int i = 0; i <= 4; i++) {
@@ -56,7 +56,7 @@ static void whirls_carry_the_boat_in_proportion_to_turbulence(void **state)
     }
 }
 
-static void the_shore_stops_the_boat(void **state)
+TEST_CASE(the_shore_stops_the_boat)
 {
     wk_outcome out;
     void *world = place((boat){0, 0.75, 0, 0.1, 0});
@@ -66,7 +66,7 @@ static void the_shore_stops_the_boat(void **state)
     wk_toy.destroy(world);
 }
 
-static void a_buoy_pays_one_less_its_distance(void **state)
+TEST_CASE(a_buoy_pays_one_less_its_distance)
 {
     wk_outcome out;
     void *world = place((boat){0, 0.3, 0.3, 0, 0});
@@ -77,7 +77,7 @@ static void a_buoy_pays_one_less_its_distance(void **state)
     wk_toy.destroy(world);
 }
 
-static void episodes_begin_at_the_southern_shore_at_different_places(void **state)
+TEST_CASE(episodes_begin_at_the_southern_shore_at_different_places)
 {
     double least = 1, most = -1;
     for (uint64_t episode = 0; episode < 20; episode++) {
@@ -102,7 +102,7 @@ static const uint8_t *pixel(const uint8_t *image, double x, double y)
     return image + 3 * (row * 64 + column);
 }
 
-static void the_image_shows_boat_and_buoys_where_they_are(void **state)
+TEST_CASE(the_image_shows_boat_and_buoys_where_they_are)
 {
     uint8_t image[WK_IMAGE_BYTES];
     void *world = place((boat){0, 0.1, 0.4, 0, 0});
@@ -120,7 +120,7 @@ static double water_red(double turbulence, double x, double y)
     return 20 + 150 * fmin(1, turbulence) * (0.7 - 0.3 * cos(4 * M_PI * stream));
 }
 
-static void foam_shows_how_turbulent_the_water_is(void **state)
+TEST_CASE(foam_shows_how_turbulent_the_water_is)
 {
     for (int i = 0; i <= 4; i++) {
         uint8_t image[WK_IMAGE_BYTES];
@@ -134,16 +134,4 @@ static void foam_shows_how_turbulent_the_water_is(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(still_water_leaves_the_boat_to_its_oars),
-        cmocka_unit_test(whirls_carry_the_boat_in_proportion_to_turbulence),
-        cmocka_unit_test(the_shore_stops_the_boat),
-        cmocka_unit_test(a_buoy_pays_one_less_its_distance),
-        cmocka_unit_test(episodes_begin_at_the_southern_shore_at_different_places),
-        cmocka_unit_test(the_image_shows_boat_and_buoys_where_they_are),
-        cmocka_unit_test(foam_shows_how_turbulent_the_water_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

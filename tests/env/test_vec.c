@@ -61,7 +61,7 @@ static uint32_t play(wk_vec *vec, int steps)
     return sum;
 }
 
-static void results_do_not_depend_on_the_number_of_threads(void **state)
+TEST_CASE(results_do_not_depend_on_the_number_of_threads)
 {
     toy t = toy_make(TOY_SOUND);
     uint32_t sums[5];
@@ -75,7 +75,7 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
     assert_int_equal(toy_worlds(), 0);
 }
 
-static void each_row_is_what_that_environment_gives_alone(void **state)
+TEST_CASE(each_row_is_what_that_environment_gives_alone)
 {
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 2);
@@ -100,7 +100,7 @@ static void each_row_is_what_that_environment_gives_alone(void **state)
     wk_vec_destroy(vec);
 }
 
-static void the_first_step_needs_resets(void **state)
+TEST_CASE(the_first_step_needs_resets)
 {
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 2);
@@ -114,7 +114,7 @@ static void the_first_step_needs_resets(void **state)
     wk_vec_destroy(vec);
 }
 
-static void a_finished_episode_needs_a_reset(void **state)
+TEST_CASE(a_finished_episode_needs_a_reset)
 {
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 2);
@@ -128,7 +128,7 @@ static void a_finished_episode_needs_a_reset(void **state)
     wk_vec_destroy(vec);
 }
 
-static void a_bad_action_moves_no_environment(void **state)
+TEST_CASE(a_bad_action_moves_no_environment)
 {
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 2);
@@ -143,7 +143,7 @@ static void a_bad_action_moves_no_environment(void **state)
     wk_vec_destroy(vec);
 }
 
-static void a_running_episode_can_be_given_up(void **state)
+TEST_CASE(a_running_episode_can_be_given_up)
 {
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 1);
@@ -157,7 +157,7 @@ static void a_running_episode_can_be_given_up(void **state)
     wk_vec_destroy(vec);
 }
 
-static void calls_out_of_order_and_out_of_range_are_refused(void **state)
+TEST_CASE(calls_out_of_order_and_out_of_range_are_refused)
 {
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 2);
@@ -176,7 +176,7 @@ static void calls_out_of_order_and_out_of_range_are_refused(void **state)
     wk_vec_destroy(vec);
 }
 
-static void the_lowest_failing_environment_is_reported(void **state)
+TEST_CASE(the_lowest_failing_environment_is_reported)
 {
     toy t = toy_make(TOY_RESET_FAILS);
     for (int threads = 1; threads <= 3; threads++) {
@@ -191,7 +191,7 @@ static void the_lowest_failing_environment_is_reported(void **state)
     }
 }
 
-static void diverged_episodes_are_counted(void **state)
+TEST_CASE(diverged_episodes_are_counted)
 {
     toy t = toy_make(TOY_DIVERGES);
     wk_vec *vec = make(&t, COUNT, 2);
@@ -208,7 +208,7 @@ static void diverged_episodes_are_counted(void **state)
     wk_vec_destroy(vec);
 }
 
-static void a_vector_can_be_destroyed_in_the_middle_of_a_step(void **state)
+TEST_CASE(a_vector_can_be_destroyed_in_the_middle_of_a_step)
 {
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 3);
@@ -219,7 +219,7 @@ static void a_vector_can_be_destroyed_in_the_middle_of_a_step(void **state)
     assert_int_equal(toy_worlds(), 0);
 }
 
-static void impossible_vectors_are_refused(void **state)
+TEST_CASE(impossible_vectors_are_refused)
 {
     toy t = toy_make(TOY_SOUND), broken = toy_make(TOY_CREATE_FAILS), bad = t;
     bad.domain.n_tasks = 99;
@@ -234,7 +234,7 @@ static void impossible_vectors_are_refused(void **state)
     assert_int_equal(toy_worlds(), 0);
 }
 
-static void an_idle_environment_stays_as_it_is(void **state)
+TEST_CASE(an_idle_environment_stays_as_it_is)
 {
     toy t = toy_make(TOY_TERMINAL);
     wk_vec *vec = make(&t, 2, 1);
@@ -275,7 +275,7 @@ static void step_in_pairs(void *env, const float *action, wk_outcome *out)
     plain_step(env, action, out);
 }
 
-static void a_thread_keeps_its_environments(void **state)
+TEST_CASE(a_thread_keeps_its_environments)
 {
     toy t = toy_make(TOY_SOUND);
     const float actions[4 * TOY_ACTIONS] = {0, 0, 0.1f, 0, 0.2f, 0, 0.3f, 0};
@@ -295,22 +295,4 @@ static void a_thread_keeps_its_environments(void **state)
     pthread_barrier_destroy(&both);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
-        cmocka_unit_test(each_row_is_what_that_environment_gives_alone),
-        cmocka_unit_test(the_first_step_needs_resets),
-        cmocka_unit_test(a_finished_episode_needs_a_reset),
-        cmocka_unit_test(a_bad_action_moves_no_environment),
-        cmocka_unit_test(a_running_episode_can_be_given_up),
-        cmocka_unit_test(calls_out_of_order_and_out_of_range_are_refused),
-        cmocka_unit_test(the_lowest_failing_environment_is_reported),
-        cmocka_unit_test(diverged_episodes_are_counted),
-        cmocka_unit_test(a_vector_can_be_destroyed_in_the_middle_of_a_step),
-        cmocka_unit_test(impossible_vectors_are_refused),
-        cmocka_unit_test(an_idle_environment_stays_as_it_is),
-        cmocka_unit_test(a_thread_keeps_its_environments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -34,7 +34,7 @@ static const char *chosen(const char *domain, const char *names)
     return text;
 }
 
-static void by_default_there_is_dr_with_the_papers_sets(void **state)
+TEST_CASE(by_default_there_is_dr_with_the_papers_sets)
 {
     assert_string_equal(chosen("terrain-walker", ""), "dr:50 steep:20 stairs:20");
     assert_string_equal(chosen("terrain-hopper", ""), "dr:50 steep:20 stairs:20");
@@ -45,13 +45,13 @@ static void by_default_there_is_dr_with_the_papers_sets(void **state)
                         "dr:50 steep:20 stairs:20 steep-authors:20 max:20 dr-authors:100");
 }
 
-static void cases_come_in_the_order_asked_for(void **state)
+TEST_CASE(cases_come_in_the_order_asked_for)
 {
     assert_string_equal(chosen("terrain-hopper", "max,dr"), "max:20 dr:50");
     assert_string_equal(chosen("toy", "storm"), "storm:20");
 }
 
-static void a_run_in_given_environments_is_evaluated_there(void **state)
+TEST_CASE(a_run_in_given_environments_is_evaluated_there)
 {
     static const double flat[] = {0, 1, 0, 2};
     const wk_case given = {.name = WK_EVAL_TRAIN, .count = 2, .params = flat};
@@ -70,7 +70,7 @@ static void a_run_in_given_environments_is_evaluated_there(void **state)
                    WK_E_NOT_FOUND, "train");
 }
 
-static void unknown_and_repeated_cases_are_refused(void **state)
+TEST_CASE(unknown_and_repeated_cases_are_refused)
 {
     int count;
     const wk_domain *walker = domain_called("terrain-walker");
@@ -84,7 +84,7 @@ static void unknown_and_repeated_cases_are_refused(void **state)
                    "twice");
 }
 
-static void episodes_of_a_set_are_spread_evenly_over_its_worlds(void **state)
+TEST_CASE(episodes_of_a_set_are_spread_evenly_over_its_worlds)
 {
     const wk_domain *domain = domain_called("clean-up");
     int count, visits[6] = {0};
@@ -100,7 +100,7 @@ static void episodes_of_a_set_are_spread_evenly_over_its_worlds(void **state)
         assert_int_equal(visits[green], 4);
 }
 
-static void dr_visits_the_default_distribution(void **state)
+TEST_CASE(dr_visits_the_default_distribution)
 {
     enum { DRAWS = 4400 };
     const wk_domain *domain = domain_called("toy");
@@ -120,7 +120,7 @@ static void dr_visits_the_default_distribution(void **state)
     wk_space_destroy(space);
 }
 
-static void tasks_of_the_combined_domain_stay_in_their_own_worlds(void **state)
+TEST_CASE(tasks_of_the_combined_domain_stay_in_their_own_worlds)
 {
     wk_space *space;
     assert_ok(wk_space_create(&wk_combined, false, &space, &err));
@@ -151,7 +151,7 @@ static void tasks_of_the_combined_domain_stay_in_their_own_worlds(void **state)
 }
 
 // 21 amplitudes, and 28 lengths from 0.15 to 1.5.
-static void the_authors_evaluation_of_the_hopper_has_its_own_lengths(void **state)
+TEST_CASE(the_authors_evaluation_of_the_hopper_has_its_own_lengths)
 {
     int count;
     double theta[WK_PARAMS_MAX], mean[2] = {0}, min = 9, max = 0;
@@ -173,17 +173,4 @@ static void the_authors_evaluation_of_the_hopper_has_its_own_lengths(void **stat
     assert_near(mean[1], 0.825, 0.12);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_default_there_is_dr_with_the_papers_sets),
-        cmocka_unit_test(cases_come_in_the_order_asked_for),
-        cmocka_unit_test(a_run_in_given_environments_is_evaluated_there),
-        cmocka_unit_test(unknown_and_repeated_cases_are_refused),
-        cmocka_unit_test(episodes_of_a_set_are_spread_evenly_over_its_worlds),
-        cmocka_unit_test(the_authors_evaluation_of_the_hopper_has_its_own_lengths),
-        cmocka_unit_test(dr_visits_the_default_distribution),
-        cmocka_unit_test(tasks_of_the_combined_domain_stay_in_their_own_worlds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -77,7 +77,7 @@ static wk_status take_down(void *context, const wk_eval_row *row, wk_error *erro
     return WK_OK;
 }
 
-static void returns_are_the_rewards_that_a_watcher_sees(void **state)
+TEST_CASE(returns_are_the_rewards_that_a_watcher_sees)
 {
     wk_eval_config config = config_of(TOY_SOUND);
     static witness w;
@@ -117,7 +117,7 @@ static void assert_same(const wk_eval_episode *a, const wk_eval_episode *b, int 
     }
 }
 
-static void results_do_not_depend_on_threads(void **state)
+TEST_CASE(results_do_not_depend_on_threads)
 {
     wk_eval_config config = config_of(TOY_SOUND);
     for (int acting = 0; acting < 2; acting++) {
@@ -135,7 +135,7 @@ static void results_do_not_depend_on_threads(void **state)
     }
 }
 
-static void an_episode_depends_on_its_number_and_case_alone(void **state)
+TEST_CASE(an_episode_depends_on_its_number_and_case_alone)
 {
     fixture r = open_fixture(1);
     wk_eval_config config = config_of(TOY_SOUND);
@@ -155,7 +155,7 @@ static void an_episode_depends_on_its_number_and_case_alone(void **state)
     close_fixture(&r);
 }
 
-static void seed_case_and_policy_make_a_difference(void **state)
+TEST_CASE(seed_case_and_policy_make_a_difference)
 {
     fixture r = open_fixture(1);
     wk_eval_config config = config_of(TOY_SOUND);
@@ -182,7 +182,7 @@ static void seed_case_and_policy_make_a_difference(void **state)
 }
 
 // Each frees nobody else's place, and is scored up to its end.
-static void episodes_end_early_by_themselves_by_divergence_or_when_cut(void **state)
+TEST_CASE(episodes_end_early_by_themselves_by_divergence_or_when_cut)
 {
     static const struct {
         toy_fault fault;
@@ -206,7 +206,7 @@ static void episodes_end_early_by_themselves_by_divergence_or_when_cut(void **st
     }
 }
 
-static void an_episode_shown_again_has_the_same_rows(void **state)
+TEST_CASE(an_episode_shown_again_has_the_same_rows)
 {
     fixture r = open_fixture(1);
     wk_eval_config config = config_of(TOY_SOUND);
@@ -238,7 +238,7 @@ static wk_status object_to_the_third(void *context, const wk_eval_row *row, wk_e
     return row->step == 3 ? wk_fail(error, WK_E_INPUT, "seen enough") : WK_OK;
 }
 
-static void what_a_watcher_fails_with_ends_the_evaluation(void **state)
+TEST_CASE(what_a_watcher_fails_with_ends_the_evaluation)
 {
     wk_eval_config config = config_of(TOY_SOUND);
     config.on_row = object_to_the_third;
@@ -261,7 +261,7 @@ static wk_status enter(void *context, const wk_eval_row *row, wk_error *error)
     return WK_OK;
 }
 
-static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
+TEST_CASE(a_policy_says_what_it_expects_beside_what_it_gets)
 {
     wk_eval_config config = config_of(TOY_SOUND);
     play(&config, episodes);
@@ -283,7 +283,7 @@ static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
     close_fixture(&r);
 }
 
-static void a_world_that_cannot_be_made_is_an_error(void **state)
+TEST_CASE(a_world_that_cannot_be_made_is_an_error)
 {
     wk_eval_config config = config_of(TOY_CREATE_FAILS);
     assert_refused(wk_evaluate(&config, episodes, &err), WK_E_UNSUPPORTED, "broken");
@@ -292,18 +292,4 @@ static void a_world_that_cannot_be_made_is_an_error(void **state)
     assert_int_equal(toy_worlds(), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(returns_are_the_rewards_that_a_watcher_sees),
-        cmocka_unit_test(results_do_not_depend_on_threads),
-        cmocka_unit_test(an_episode_depends_on_its_number_and_case_alone),
-        cmocka_unit_test(seed_case_and_policy_make_a_difference),
-        cmocka_unit_test(episodes_end_early_by_themselves_by_divergence_or_when_cut),
-        cmocka_unit_test(an_episode_shown_again_has_the_same_rows),
-        cmocka_unit_test(what_a_watcher_fails_with_ends_the_evaluation),
-        cmocka_unit_test(a_policy_says_what_it_expects_beside_what_it_gets),
-        cmocka_unit_test(a_world_that_cannot_be_made_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -58,7 +58,7 @@ static bool evaluate_with_fault(const toy *t, wk_learner *learner, int kind, int
     return happened;
 }
 
-static void a_failed_evaluation_says_why_and_leaves_whole_files(void **state)
+TEST_CASE(a_failed_evaluation_says_why_and_leaves_whole_files)
 {
     wk_error err = {0};
     toy t = toy_make(TOY_SOUND);
@@ -83,10 +83,4 @@ static void a_failed_evaluation_says_why_and_leaves_whole_files(void **state)
     remove_tree(FOLDER);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failed_evaluation_says_why_and_leaves_whole_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -12,7 +12,7 @@ static wk_model_error at(double theta, double error, double estimate)
     return (wk_model_error){.theta = {theta}, .error = error, .estimate = estimate, .steps = 5};
 }
 
-static void the_worst_tenth_is_the_largest_errors(void **state)
+TEST_CASE(the_worst_tenth_is_the_largest_errors)
 {
     wk_model_error all[20];
     for (int i = 0; i < 20; i++)
@@ -28,7 +28,7 @@ static void the_worst_tenth_is_the_largest_errors(void **state)
     assert_near(s.theta_correlation, 1, 1e-12);
 }
 
-static void environments_of_one_theta_count_together_for_the_second_correlation(void **state)
+TEST_CASE(environments_of_one_theta_count_together_for_the_second_correlation)
 {
     // Within a θ the estimate goes the wrong way, between them the right one.
     const wk_model_error all[] = {at(0, 1, 4), at(2, 8, 12), at(0, 2, 3),
@@ -41,7 +41,7 @@ static void environments_of_one_theta_count_together_for_the_second_correlation(
     assert_near(s.correlation, 1 - 36.0 / 210, 1e-12);
 }
 
-static void what_has_no_order_has_no_correlation(void **state)
+TEST_CASE(what_has_no_order_has_no_correlation)
 {
     const wk_model_error same[] = {at(0, 1, 3), at(1, 2, 3)};
     wk_model_error_summary s;
@@ -53,7 +53,7 @@ static void what_has_no_order_has_no_correlation(void **state)
     assert_near(s.cvar, 1, 0);
 }
 
-static void environments_without_pictures_are_left_out(void **state)
+TEST_CASE(environments_without_pictures_are_left_out)
 {
     wk_model_error all[] = {at(0, 1, 1), at(1, NAN, NAN), at(2, 3, 2)};
     all[1].steps = 0;
@@ -74,7 +74,7 @@ static wk_model_error_config config_of(const toy *t, const fixture *r, int envir
                                    .threads = 1};
 }
 
-static void trajectories_share_the_environment_and_nothing_else(void **state)
+TEST_CASE(trajectories_share_the_environment_and_nothing_else)
 {
     toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
@@ -139,7 +139,7 @@ static double error_by_hand(const fixture *r, const film *f)
     return sum / TOY_STEPS / WK_IMAGE_BYTES;
 }
 
-static void the_error_is_that_of_the_models_images(void **state)
+TEST_CASE(the_error_is_that_of_the_models_images)
 {
     toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
@@ -168,7 +168,7 @@ static void the_error_is_that_of_the_models_images(void **state)
     close_fixture(&r);
 }
 
-static void numbers_do_not_depend_on_threads_or_on_how_many_are_requested(void **state)
+TEST_CASE(numbers_do_not_depend_on_threads_or_on_how_many_are_requested)
 {
     toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
@@ -186,7 +186,7 @@ static void numbers_do_not_depend_on_threads_or_on_how_many_are_requested(void *
     close_fixture(&r);
 }
 
-static void a_task_policy_is_measured_in_the_same_worlds(void **state)
+TEST_CASE(a_task_policy_is_measured_in_the_same_worlds)
 {
     toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
@@ -206,7 +206,7 @@ static void a_task_policy_is_measured_in_the_same_worlds(void **state)
     close_fixture(&r);
 }
 
-static void a_world_that_breaks_down_is_measured_up_to_there(void **state)
+TEST_CASE(a_world_that_breaks_down_is_measured_up_to_there)
 {
     toy t = toy_make(TOY_DIVERGES);
     fixture r = open_fixture(1);
@@ -220,18 +220,4 @@ static void a_world_that_breaks_down_is_measured_up_to_there(void **state)
     close_fixture(&r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_worst_tenth_is_the_largest_errors),
-        cmocka_unit_test(environments_of_one_theta_count_together_for_the_second_correlation),
-        cmocka_unit_test(what_has_no_order_has_no_correlation),
-        cmocka_unit_test(environments_without_pictures_are_left_out),
-        cmocka_unit_test(trajectories_share_the_environment_and_nothing_else),
-        cmocka_unit_test(the_error_is_that_of_the_models_images),
-        cmocka_unit_test(numbers_do_not_depend_on_threads_or_on_how_many_are_requested),
-        cmocka_unit_test(a_task_policy_is_measured_in_the_same_worlds),
-        cmocka_unit_test(a_world_that_breaks_down_is_measured_up_to_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

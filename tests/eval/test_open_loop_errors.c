@@ -61,7 +61,7 @@ static double picture_error(const wk_open_loop *pictures, int step, int sequence
     return sum;
 }
 
-static void errors_are_those_of_the_pictures(void **state)
+TEST_CASE(errors_are_those_of_the_pictures)
 {
     toy t = toy_make(TOY_SOUND);
     fixture f = open_fixture(1);
@@ -85,7 +85,7 @@ static void errors_are_those_of_the_pictures(void **state)
     close_fixture(&f);
 }
 
-static void what_else_is_played_does_not_matter(void **state)
+TEST_CASE(what_else_is_played_does_not_matter)
 {
     toy t = toy_make(TOY_SOUND);
     fixture f = open_fixture(2);
@@ -96,7 +96,7 @@ static void what_else_is_played_does_not_matter(void **state)
 }
 
 // Episodes that end early are judged as far as they go; a broken simulation's last row is not.
-static void episodes_that_end_early_are_judged_up_to_there(void **state)
+TEST_CASE(episodes_that_end_early_are_judged_up_to_there)
 {
     static const struct {
         toy_fault fault;
@@ -115,7 +115,7 @@ static void episodes_that_end_early_are_judged_up_to_there(void **state)
 }
 
 // 120 steps are three windows, the last one cut.
-static void long_episodes_are_judged_to_their_end(void **state)
+TEST_CASE(long_episodes_are_judged_to_their_end)
 {
     toy t = toy_make(TOY_SOUND);
     t.domain.episode_steps = 120;
@@ -128,13 +128,4 @@ static void long_episodes_are_judged_to_their_end(void **state)
     close_fixture(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_are_those_of_the_pictures),
-        cmocka_unit_test(what_else_is_played_does_not_matter),
-        cmocka_unit_test(episodes_that_end_early_are_judged_up_to_there),
-        cmocka_unit_test(long_episodes_are_judged_to_their_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -30,7 +30,7 @@ static bool same_columns(const wk_image *a, const wk_image *b, int from, int to)
 }
 
 // The width of a sequence is that of the image, less the names of its rows.
-static void a_long_theta_keeps_to_its_own_sequence(void **state)
+TEST_CASE(a_long_theta_keeps_to_its_own_sequence)
 {
     wk_error err = {0};
     fixture f = open_fixture(1);
@@ -79,7 +79,7 @@ static int clip_height(const wk_domain *domain, wk_learner *learner)
     return height;
 }
 
-static void a_video_has_room_for_every_parameter(void **state)
+TEST_CASE(a_video_has_room_for_every_parameter)
 {
     enum { LINE = 12, USUAL = 172 };
     static const char *const names[] = {
@@ -101,11 +101,4 @@ static void a_video_has_room_for_every_parameter(void **state)
     close_fixture(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_theta_keeps_to_its_own_sequence),
-        cmocka_unit_test(a_video_has_room_for_every_parameter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

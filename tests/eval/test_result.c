@@ -123,7 +123,7 @@ static const wk_domain ladders = {
 /* ------------------------------------------------------------------------------------------------
  */
 
-static void scores_of_one_to_a_hundred(void **state)
+TEST_CASE(scores_of_one_to_a_hundred)
 {
     double values[100];
     for (int i = 0; i < 100; i++)
@@ -140,7 +140,7 @@ static void scores_of_one_to_a_hundred(void **state)
     assert_true(wk_score_fractions[WK_SCORE_TENTH] == 0.1);
 }
 
-static void a_fraction_of_few_episodes_is_rounded_up(void **state)
+TEST_CASE(a_fraction_of_few_episodes_is_rounded_up)
 {
     wk_score s;
     assert_ok(wk_score_compute((const double[]){4, 2, 8}, 3, &s, &err));
@@ -170,7 +170,7 @@ static void add(wk_eval_result *r, const char *cases, int task)
     assert_ok(wk_eval_result_play(r, &setup, r->n_tasks - 1, 0, &err));
 }
 
-static void returns_and_completions_are_what_the_worlds_give(void **state)
+TEST_CASE(returns_and_completions_are_what_the_worlds_give)
 {
     wk_eval_result r = random_result();
     add(&r, "", 0);
@@ -196,7 +196,7 @@ static void returns_and_completions_are_what_the_worlds_give(void **state)
     wk_eval_result_free(&r);
 }
 
-static void indicators_are_means_over_the_episodes_that_have_them(void **state)
+TEST_CASE(indicators_are_means_over_the_episodes_that_have_them)
 {
     wk_eval_result r = random_result();
     add(&r, "dr,high", 0);
@@ -216,7 +216,7 @@ static void indicators_are_means_over_the_episodes_that_have_them(void **state)
     wk_eval_result_free(&r);
 }
 
-static void random_actions_are_played_once_for_all_tasks(void **state)
+TEST_CASE(random_actions_are_played_once_for_all_tasks)
 {
     wk_eval_result r = random_result();
     add(&r, "dr", 0);
@@ -238,7 +238,7 @@ static char *read_result(const char *run, const wk_eval_result *r, const char *e
     return bytes;
 }
 
-static void broken_episodes_are_counted_and_reported(void **state)
+TEST_CASE(broken_episodes_are_counted_and_reported)
 {
     wk_eval_result r = random_result();
     add(&r, "broken", 0);
@@ -273,7 +273,7 @@ static double number_after(const char *json, const char *key, int n)
     }
 }
 
-static void the_document_reads_back_to_the_same_numbers(void **state)
+TEST_CASE(the_document_reads_back_to_the_same_numbers)
 {
     wk_eval_result r = random_result();
     add(&r, "high,dr", 0);
@@ -310,7 +310,7 @@ static void the_document_reads_back_to_the_same_numbers(void **state)
 }
 
 // A metric is written where episodes have it, whether or not they have the others.
-static void metrics_are_written_one_by_one(void **state)
+TEST_CASE(metrics_are_written_one_by_one)
 {
     wk_eval_result r = random_result();
     add(&r, "high", 0);
@@ -333,7 +333,7 @@ static void metrics_are_written_one_by_one(void **state)
     wk_eval_result_free(&r);
 }
 
-static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **state)
+TEST_CASE(tasks_of_the_combined_domain_say_which_part_they_belong_to)
 {
     const wk_domain *domain = NULL;
     assert_ok(wk_domain_find("combined", &domain, &err));
@@ -358,7 +358,7 @@ static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **st
     wk_eval_result_free(&r);
 }
 
-static void files_are_written_under_policy_and_step(void **state)
+TEST_CASE(files_are_written_under_policy_and_step)
 {
     char run[] = "result-XXXXXX";
     assert_non_null(mkdtemp(run));
@@ -390,7 +390,7 @@ static wk_eval_result write_one(const char *run, int envs, uint64_t seed, const 
     return r;
 }
 
-static void another_question_gets_a_file_of_its_own(void **state)
+TEST_CASE(another_question_gets_a_file_of_its_own)
 {
     static const struct {
         int envs;
@@ -432,7 +432,7 @@ static void another_question_gets_a_file_of_its_own(void **state)
     remove_tree(run);
 }
 
-static void a_damaged_file_is_not_touched(void **state)
+TEST_CASE(a_damaged_file_is_not_touched)
 {
     char run[] = "result-XXXXXX", path[WK_PATH_MAX];
     assert_non_null(mkdtemp(run));
@@ -455,7 +455,7 @@ static void a_damaged_file_is_not_touched(void **state)
 }
 
 // A process that ends at the same moment holds the folder's lock while it writes its own result.
-static void the_answer_of_another_process_keeps_its_name(void **state)
+TEST_CASE(the_answer_of_another_process_keeps_its_name)
 {
     char run[] = "result-XXXXXX";
     wk_dir *folder;
@@ -490,7 +490,7 @@ static void the_answer_of_another_process_keeps_its_name(void **state)
     remove_tree(run);
 }
 
-static void best_median_and_worst_go_by_score_then_return_then_number(void **state)
+TEST_CASE(best_median_and_worst_go_by_score_then_return_then_number)
 {
     double completions[] = {0.5, 0.5, 1, 0, 0.5, 0}, returns[] = {3, 2, 0, 9, 2, 8};
     wk_task_result t = {.n_cases = 1};
@@ -506,23 +506,4 @@ static void best_median_and_worst_go_by_score_then_return_then_number(void **sta
     assert_int_equal(wk_video_episode(&ladders, &t, 0, WK_VIDEO_WORST), 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scores_of_one_to_a_hundred),
-        cmocka_unit_test(a_fraction_of_few_episodes_is_rounded_up),
-        cmocka_unit_test(returns_and_completions_are_what_the_worlds_give),
-        cmocka_unit_test(indicators_are_means_over_the_episodes_that_have_them),
-        cmocka_unit_test(random_actions_are_played_once_for_all_tasks),
-        cmocka_unit_test(broken_episodes_are_counted_and_reported),
-        cmocka_unit_test(the_document_reads_back_to_the_same_numbers),
-        cmocka_unit_test(metrics_are_written_one_by_one),
-        cmocka_unit_test(tasks_of_the_combined_domain_say_which_part_they_belong_to),
-        cmocka_unit_test(files_are_written_under_policy_and_step),
-        cmocka_unit_test(another_question_gets_a_file_of_its_own),
-        cmocka_unit_test(a_damaged_file_is_not_touched),
-        cmocka_unit_test(the_answer_of_another_process_keeps_its_name),
-        cmocka_unit_test(best_median_and_worst_go_by_score_then_return_then_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

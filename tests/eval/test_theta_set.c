@@ -37,7 +37,7 @@ static const struct {
 };
 enum { FROZEN = sizeof frozen / sizeof *frozen };
 
-static void the_programs_sets_are_frozen_and_whole(void **state)
+TEST_CASE(the_programs_sets_are_frozen_and_whole)
 {
     for (size_t d = 0; d < FROZEN; d++) {
         const wk_domain *domain = domain_of(frozen[d].domain);
@@ -63,7 +63,7 @@ static void the_programs_sets_are_frozen_and_whole(void **state)
     }
 }
 
-static void parts_lie_in_and_out_of_the_training_distribution(void **state)
+TEST_CASE(parts_lie_in_and_out_of_the_training_distribution)
 {
     for (size_t d = 0; d < FROZEN; d++) {
         const wk_domain *domain = domain_of(frozen[d].domain);
@@ -87,7 +87,7 @@ static void write_text(const char *text, size_t size)
     assert_ok(wk_file_write(FILE_NAME, text, size, &err));
 }
 
-static void a_changed_file_is_refused(void **state)
+TEST_CASE(a_changed_file_is_refused)
 {
     const wk_domain *toy = domain_of("toy");
     wk_theta_set set;
@@ -115,7 +115,7 @@ static void a_changed_file_is_refused(void **state)
 }
 
 // A text with a right hash and wrong content: whoever wrote it meant something else.
-static void wrong_content_is_named(void **state)
+TEST_CASE(wrong_content_is_named)
 {
     static const struct {
         const char *text, *message;
@@ -152,13 +152,4 @@ static void wrong_content_is_named(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_programs_sets_are_frozen_and_whole),
-        cmocka_unit_test(parts_lie_in_and_out_of_the_training_distribution),
-        cmocka_unit_test(a_changed_file_is_refused),
-        cmocka_unit_test(wrong_content_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, teardown);
-}
+TEST_MAIN(NULL, teardown)

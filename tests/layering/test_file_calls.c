@@ -96,7 +96,7 @@ static char *wrapped_calls(void)
     return text;
 }
 
-static void every_file_call_of_the_library_can_be_made_to_fail(void **state)
+TEST_CASE(every_file_call_of_the_library_can_be_made_to_fail)
 {
     const char *command = "nm -u " WAKER_BINARY_DIR "/libwaker.a 2>/dev/null";
     FILE *nm = popen(command, "r");
@@ -125,7 +125,7 @@ static void every_file_call_of_the_library_can_be_made_to_fail(void **state)
 }
 
 // What makes a file makes its name durable too: wk_dir_make_file, or a wk_file_writer.
-static void files_are_made_in_base_but_for_locks_and_logs_of_processes(void **state)
+TEST_CASE(files_are_made_in_base_but_for_locks_and_logs_of_processes)
 {
     FILE *grep =
         popen("cd " WAKER_SOURCE_DIR "/src && grep -rlE '\\<O_CREAT\\>|\\<creat\\(' . | sort", "r");
@@ -135,11 +135,4 @@ static void files_are_made_in_base_but_for_locks_and_logs_of_processes(void **st
     free(files);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_file_call_of_the_library_can_be_made_to_fail),
-        cmocka_unit_test(files_are_made_in_base_but_for_locks_and_logs_of_processes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -146,14 +146,14 @@ static void check_folder(const char *folder)
     closedir(directory);
 }
 
-static void every_include_follows_the_table(void **state)
+TEST_CASE(every_include_follows_the_table)
 {
     check_folder("");
     assert_true(files > 20);
     assert_int_equal(faults, 0);
 }
 
-static void a_forbidden_edge_is_noticed(void **state)
+TEST_CASE(a_forbidden_edge_is_noticed)
 {
     faults = 0;
     check_line(layer_of("base"), "(probe)", "#include \"env/env.h\"\n");
@@ -204,7 +204,7 @@ static void expect_listed(const char *folder, const char *words, const char *lis
         }
 }
 
-static void the_page_has_the_table(void **state)
+TEST_CASE(the_page_has_the_table)
 {
     char *page, cell[512], folders[512];
     int rows = 0;
@@ -225,12 +225,4 @@ static void the_page_has_the_table(void **state)
     assert_int_equal(faults, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_include_follows_the_table),
-        cmocka_unit_test(the_page_has_the_table),
-        cmocka_unit_test(a_forbidden_edge_is_noticed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -65,7 +65,7 @@ static wk_status merge_embedded(wk_error *err)
     return status;
 }
 
-static void merging_fails_cleanly(void **state)
+TEST_CASE(merging_fails_cleanly)
 {
     sweep_all(merge_embedded, NULL);
 }
@@ -93,7 +93,7 @@ static void config_is_whole(wk_status status)
     assert_int_equal(system("rm -f " CONFIG ".tmp.*"), 0);
 }
 
-static void a_config_that_cannot_be_written_leaves_the_old_one(void **state)
+TEST_CASE(a_config_that_cannot_be_written_leaves_the_old_one)
 {
     wk_error err = {0};
     assert_ok(write_config(&err));
@@ -144,12 +144,12 @@ static void lines_are_whole(wk_status status)
     free(text);
 }
 
-static void logging_fails_cleanly(void **state)
+TEST_CASE(logging_fails_cleanly)
 {
     sweep_all(log_something, lines_are_whole);
 }
 
-static void a_full_disk_is_called_one_and_the_write_can_be_made_again(void **state)
+TEST_CASE(a_full_disk_is_called_one_and_the_write_can_be_made_again)
 {
     static const wk_metrics_mark beginning;
     wk_error err = {0};
@@ -171,7 +171,7 @@ static void a_full_disk_is_called_one_and_the_write_can_be_made_again(void **sta
     free(text);
 }
 
-static void writes_of_one_byte_give_the_same_file(void **state)
+TEST_CASE(writes_of_one_byte_give_the_same_file)
 {
     wk_error err = {0};
     assert_ok(log_something(&err));
@@ -188,7 +188,7 @@ static void writes_of_one_byte_give_the_same_file(void **state)
     free(again);
 }
 
-static void a_number_that_memory_had_no_room_for_is_reported_by_the_write(void **state)
+TEST_CASE(a_number_that_memory_had_no_room_for_is_reported_by_the_write)
 {
     static const wk_metrics_mark beginning;
     wk_error err = {0};
@@ -210,14 +210,5 @@ static void a_number_that_memory_had_no_room_for_is_reported_by_the_write(void *
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(merging_fails_cleanly),
-        TEST(a_config_that_cannot_be_written_leaves_the_old_one),
-        TEST(logging_fails_cleanly),
-        TEST(a_full_disk_is_called_one_and_the_write_can_be_made_again),
-        TEST(writes_of_one_byte_give_the_same_file),
-        TEST(a_number_that_memory_had_no_room_for_is_reported_by_the_write),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_each_test(begin, end);
 }

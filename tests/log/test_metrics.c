@@ -62,7 +62,7 @@ static void write_step(int64_t step)
     assert_ok(wk_metrics_write(metrics, step, &err));
 }
 
-static void a_line_has_steps_and_scalars_in_the_order_of_noting(void **state)
+TEST_CASE(a_line_has_steps_and_scalars_in_the_order_of_noting)
 {
     wk_metrics_scalar(metrics, "b", 0.5);
     wk_metrics_scalar(metrics, "a\"\\", -3);
@@ -78,7 +78,7 @@ static void a_line_has_steps_and_scalars_in_the_order_of_noting(void **state)
     free(text);
 }
 
-static void numbers_read_back_exactly(void **state)
+TEST_CASE(numbers_read_back_exactly)
 {
     static const double values[] = {0.1, 1.0 / 3, 1e300, 5e-324, -0.0, 123456789.125, (double)0.1f};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
@@ -99,7 +99,7 @@ static void numbers_read_back_exactly(void **state)
     free(text);
 }
 
-static void measured_numbers_are_left_out_of_the_lines_unless_asked_for(void **state)
+TEST_CASE(measured_numbers_are_left_out_of_the_lines_unless_asked_for)
 {
     for (int timing = 0; timing < 2; timing++) {
         const wk_metrics_config config = {
@@ -119,7 +119,7 @@ static void measured_numbers_are_left_out_of_the_lines_unless_asked_for(void **s
     }
 }
 
-static void thousands_of_names_are_kept_apart(void **state)
+TEST_CASE(thousands_of_names_are_kept_apart)
 {
     enum { NAMES = 1000 };
     for (int round = 0; round < 2; round++)
@@ -147,13 +147,13 @@ static uint64_t little(const char *bytes, int count)
     return value;
 }
 
-static void checksums_are_those_of_the_format(void **state)
+TEST_CASE(checksums_are_those_of_the_format)
 {
     assert_int_equal(wk_tensorboard_crc("123456789", 9), 0xc78ab0e5);
     assert_int_equal(wk_tensorboard_crc((const char[8]){24}, 8), 0x224b7fa3);
 }
 
-static void event_files_are_records_with_checksums_and_a_version_first(void **state)
+TEST_CASE(event_files_are_records_with_checksums_and_a_version_first)
 {
     write_step(0);
     write_step(300);
@@ -181,7 +181,7 @@ static void event_files_are_records_with_checksums_and_a_version_first(void **st
     free(bytes);
 }
 
-static void a_resumed_run_leaves_the_files_of_an_uninterrupted_one(void **state)
+TEST_CASE(a_resumed_run_leaves_the_files_of_an_uninterrupted_one)
 {
     enum { STEPS = 12 };
     for (int i = 0; i < STEPS; i++)
@@ -210,7 +210,7 @@ static void a_resumed_run_leaves_the_files_of_an_uninterrupted_one(void **state)
     free(whole);
 }
 
-static void a_run_without_a_checkpoint_begins_afresh(void **state)
+TEST_CASE(a_run_without_a_checkpoint_begins_afresh)
 {
     write_step(1);
     assert_ok(wk_file_write(FOLDER "/" EVENTS "0000000001.host.1.0", "other", 5, &err));
@@ -262,7 +262,7 @@ static void check_events(const char *name, const char *before, size_t cut)
 }
 
 // Cut at every byte, the files are repaired to whole records.
-static void files_torn_at_any_byte_are_repaired(void **state)
+TEST_CASE(files_torn_at_any_byte_are_repaired)
 {
     for (int i = 0; i < 3; i++)
         write_step(i);
@@ -282,7 +282,7 @@ static void files_torn_at_any_byte_are_repaired(void **state)
 }
 
 // A flipped bit in a record's length, content or checksum ends the file there.
-static void an_event_file_damaged_anywhere_is_cut_to_whole_records(void **state)
+TEST_CASE(an_event_file_damaged_anywhere_is_cut_to_whole_records)
 {
     write_step(1);
     write_step(2);
@@ -307,7 +307,7 @@ static void count_warning(void *count, wk_log_level level, const char *line)
     if (level == WK_LOG_WARN) ++*(int *)count;
 }
 
-static void files_shorter_than_the_checkpoint_says_are_used_with_a_warning(void **state)
+TEST_CASE(files_shorter_than_the_checkpoint_says_are_used_with_a_warning)
 {
     wk_metrics_mark mark;
     write_step(1);
@@ -333,7 +333,7 @@ static void files_shorter_than_the_checkpoint_says_are_used_with_a_warning(void 
     free(text);
 }
 
-static void a_mark_cannot_name_a_file_elsewhere(void **state)
+TEST_CASE(a_mark_cannot_name_a_file_elsewhere)
 {
     static const char *const names[] = {"../events.out.tfevents.1.h.1.waker", "metrics.jsonl",
                                         "events.out.tfevents./../x.waker"};
@@ -346,7 +346,7 @@ static void a_mark_cannot_name_a_file_elsewhere(void **state)
     }
 }
 
-static void a_folder_that_cannot_be_used_is_an_error(void **state)
+TEST_CASE(a_folder_that_cannot_be_used_is_an_error)
 {
     wk_metrics *none;
     assert_refused(wk_metrics_open(&(wk_metrics_config){.logdir = "/dev/full", .action_repeat = 1},
@@ -356,21 +356,5 @@ static void a_folder_that_cannot_be_used_is_an_error(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(a_line_has_steps_and_scalars_in_the_order_of_noting),
-        TEST(numbers_read_back_exactly),
-        TEST(measured_numbers_are_left_out_of_the_lines_unless_asked_for),
-        TEST(thousands_of_names_are_kept_apart),
-        TEST(checksums_are_those_of_the_format),
-        TEST(event_files_are_records_with_checksums_and_a_version_first),
-        TEST(a_resumed_run_leaves_the_files_of_an_uninterrupted_one),
-        TEST(a_run_without_a_checkpoint_begins_afresh),
-        TEST(files_torn_at_any_byte_are_repaired),
-        TEST(an_event_file_damaged_anywhere_is_cut_to_whole_records),
-        TEST(files_shorter_than_the_checkpoint_says_are_used_with_a_warning),
-        TEST(a_mark_cannot_name_a_file_elsewhere),
-        TEST(a_folder_that_cannot_be_used_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_each_test(begin, end);
 }

@@ -65,12 +65,12 @@ static const char whole[] =
     " "
     " -";
 
-static void a_table_says_everything_that_is_known(void **state)
+TEST_CASE(a_table_says_everything_that_is_known)
 {
     expect_text(RUNS, 0, 0, whole);
 }
 
-static void a_narrow_table_loses_the_least_important_columns_first(void **state)
+TEST_CASE(a_narrow_table_loses_the_least_important_columns_first)
 {
     expect_text(RUNS, 60, 0,
                 "3 runs  104 updates/s  15m00s left\n"
@@ -81,7 +81,7 @@ static void a_narrow_table_loses_the_least_important_columns_first(void **state)
     expect_text(RUNS, 8, 0, "3 runs  \nrun\nwaker-m-\ndr-seed0\ndr-seed1");
 }
 
-static void a_long_name_loses_its_middle_before_columns_go(void **state)
+TEST_CASE(a_long_name_loses_its_middle_before_columns_go)
 {
     rows[0].name = "waker-m-exploration_rate0.0001-saturation_scale1-seed0";
     expect_text(RUNS, 68, 0,
@@ -111,7 +111,7 @@ static int line_count(const char *text)
     return count;
 }
 
-static void a_table_fits_every_terminal(void **state)
+TEST_CASE(a_table_fits_every_terminal)
 {
     for (int i = RUNS; i < 20; i++)
         rows[i] = rows[i % RUNS];
@@ -125,7 +125,7 @@ static void a_table_fits_every_terminal(void **state)
         }
 }
 
-static void rows_that_do_not_fit_are_counted(void **state)
+TEST_CASE(rows_that_do_not_fit_are_counted)
 {
     for (int i = 0; i < 20; i++)
         rows[i] = wk_run_row_empty("a", "running");
@@ -143,7 +143,7 @@ static void rows_that_do_not_fit_are_counted(void **state)
                 "a    running     -");
 }
 
-static void names_cannot_steer_the_terminal(void **state)
+TEST_CASE(names_cannot_steer_the_terminal)
 {
     wk_run_row row = wk_run_row_empty("a\x1b[2Jb\nc", "run\rning");
     wk_text out = {0};
@@ -153,7 +153,7 @@ static void names_cannot_steer_the_terminal(void **state)
     wk_text_free(&out);
 }
 
-static void a_pipe_gets_a_line_for_each_run_at_the_interval(void **state)
+TEST_CASE(a_pipe_gets_a_line_for_each_run_at_the_interval)
 {
     start(0, 0);
     wk_run_table_update(&table, rows, RUNS, 100);
@@ -175,7 +175,7 @@ static void a_pipe_gets_a_line_for_each_run_at_the_interval(void **state)
         "dr-seed1: failed  0/50,000 agent steps  0.0%\n");
 }
 
-static void a_terminal_sees_the_table_redrawn_in_place(void **state)
+TEST_CASE(a_terminal_sees_the_table_redrawn_in_place)
 {
     rows[0] = wk_run_row_empty("a", "running");
     rows[1] = wk_run_row_empty("b", "running");
@@ -262,7 +262,7 @@ static void assert_row(const screen *s, int row, const char *text, size_t length
 }
 
 // In every width, that in which a row just fits too, nothing of what was written is missing.
-static void a_terminal_of_any_width_shows_all_of_the_heading_table_and_message(void **state)
+TEST_CASE(a_terminal_of_any_width_shows_all_of_the_heading_table_and_message)
 {
     static const char heading[] = "3 of 4 runs done, 1 running, 0 failed";
     for (int columns = 9; columns <= WIDEST; columns++) {
@@ -293,7 +293,7 @@ static void a_terminal_of_any_width_shows_all_of_the_heading_table_and_message(v
     }
 }
 
-static void a_pipe_gets_the_heading_alone(void **state)
+TEST_CASE(a_pipe_gets_the_heading_alone)
 {
     start(0, 0);
     wk_run_table_show_under(&table, "3 of 4 runs done", rows, RUNS);
@@ -301,7 +301,7 @@ static void a_pipe_gets_the_heading_alone(void **state)
     assert_string_equal(pipe_close(), "3 of 4 runs done\n");
 }
 
-static void a_terminal_that_became_narrower_is_cleared_where_lines_wrapped(void **state)
+TEST_CASE(a_terminal_that_became_narrower_is_cleared_where_lines_wrapped)
 {
     wk_run_row row = wk_run_row_empty("a", "running");
     start(25, 10);
@@ -315,19 +315,5 @@ static void a_terminal_that_became_narrower_is_cleared_where_lines_wrapped(void 
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, make_rows)
-    const struct CMUnitTest tests[] = {
-        TEST(a_table_says_everything_that_is_known),
-        TEST(a_narrow_table_loses_the_least_important_columns_first),
-        TEST(a_long_name_loses_its_middle_before_columns_go),
-        TEST(a_table_fits_every_terminal),
-        TEST(rows_that_do_not_fit_are_counted),
-        TEST(names_cannot_steer_the_terminal),
-        TEST(a_pipe_gets_a_line_for_each_run_at_the_interval),
-        TEST(a_terminal_sees_the_table_redrawn_in_place),
-        TEST(a_terminal_of_any_width_shows_all_of_the_heading_table_and_message),
-        TEST(a_pipe_gets_the_heading_alone),
-        TEST(a_terminal_that_became_narrower_is_cleared_where_lines_wrapped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_each_test(make_rows, NULL);
 }

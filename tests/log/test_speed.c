@@ -58,14 +58,14 @@ static void play(const pretended *r)
                        0.1);
 }
 
-static void the_time_left_is_true_from_the_first_minute(void **state)
+TEST_CASE(the_time_left_is_true_from_the_first_minute)
 {
     play(&(pretended){5000, 20000, 0.1, 2, 0, 8, 1000000}); // much slower updates
     play(&(pretended){5000, 20000, 0.1, 0.1, 20, 8, 400});  // pauses of a third of the time
     play(&(pretended){0, 5000, 0.01, 1, 0, 4, 1000000});    // no prefill
 }
 
-static void nothing_is_claimed_that_is_not_known(void **state)
+TEST_CASE(nothing_is_claimed_that_is_not_known)
 {
     wk_speed speed;
     wk_speed_start(&speed, &(wk_speed_point){0});
@@ -77,7 +77,7 @@ static void nothing_is_claimed_that_is_not_known(void **state)
     assert_float_equal(wk_speed_steps(&speed), 10, 1e-9);
 }
 
-static void rates_are_those_of_late(void **state)
+TEST_CASE(rates_are_those_of_late)
 {
     wk_speed speed;
     wk_speed_point now = {0};
@@ -90,12 +90,4 @@ static void rates_are_those_of_late(void **state)
     assert_float_equal(wk_speed_updates(&speed), 4, 0.4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_time_left_is_true_from_the_first_minute),
-        cmocka_unit_test(nothing_is_claimed_that_is_not_known),
-        cmocka_unit_test(rates_are_those_of_late),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -28,7 +28,7 @@ static const char whole[] =
     "render 2% replay 3% learn 88% "
     "log 2%  loss 4322  error 0.123  2h13m left  cuda:0 H200: device auto, first of 2 GPUs";
 
-static void a_line_says_everything_that_is_known(void **state)
+TEST_CASE(a_line_says_everything_that_is_known)
 {
     wk_text text = {0};
     wk_status_values p = sample();
@@ -42,7 +42,7 @@ static void a_line_says_everything_that_is_known(void **state)
     wk_text_free(&text);
 }
 
-static void a_round_beyond_the_end_is_100_percent(void **state)
+TEST_CASE(a_round_beyond_the_end_is_100_percent)
 {
     wk_text text = {0};
     wk_status_values p = wk_status_values_empty();
@@ -52,7 +52,7 @@ static void a_round_beyond_the_end_is_100_percent(void **state)
     wk_text_free(&text);
 }
 
-static void a_line_fits_any_width_and_loses_the_least_important_first(void **state)
+TEST_CASE(a_line_fits_any_width_and_loses_the_least_important_first)
 {
     const wk_status_values p = sample();
     size_t last = 0;
@@ -73,7 +73,7 @@ static void a_line_fits_any_width_and_loses_the_least_important_first(void **sta
     wk_text_free(&text);
 }
 
-static void durations_have_two_units(void **state)
+TEST_CASE(durations_have_two_units)
 {
     static const struct {
         double seconds;
@@ -86,7 +86,7 @@ static void durations_have_two_units(void **state)
     }
 }
 
-static void a_pipe_gets_plain_lines_at_the_interval(void **state)
+TEST_CASE(a_pipe_gets_plain_lines_at_the_interval)
 {
     wk_status_line line;
     wk_status_line_start(&line, pipe_open(), 10);
@@ -103,7 +103,7 @@ static void a_pipe_gets_plain_lines_at_the_interval(void **state)
         "0 agent steps\n10 agent steps\ncheckpoint saved\n20 agent steps\n24 agent steps\n");
 }
 
-static void lines_of_a_log_have_the_time_if_wanted(void **state)
+TEST_CASE(lines_of_a_log_have_the_time_if_wanted)
 {
     int year, month, day, hour, minute, second, used = 0;
     wk_status_line line;
@@ -115,7 +115,7 @@ static void lines_of_a_log_have_the_time_if_wanted(void **state)
     assert_int_equal(used, 19 + 2 + 5);
 }
 
-static void a_terminal_sees_one_line_rewritten_in_place(void **state)
+TEST_CASE(a_terminal_sees_one_line_rewritten_in_place)
 {
     wk_status_line line;
     wk_status_line_start(&line, pipe_open(), 10);
@@ -137,7 +137,7 @@ static void a_terminal_sees_one_line_rewritten_in_place(void **state)
                         "1,234,561/7,400,000 agent steps  52.1 updates/s  2h13m left\n");
 }
 
-static void a_closed_pipe_is_no_error(void **state)
+TEST_CASE(a_closed_pipe_is_no_error)
 {
     wk_status_line line;
     wk_status_line_start(&line, -1, 0);
@@ -160,14 +160,14 @@ static const char *show_after(double seconds, bool live)
     return pipe_close();
 }
 
-static void done_rate_and_time_left_are_shown(void **state)
+TEST_CASE(done_rate_and_time_left_are_shown)
 {
     assert_string_equal(show_after(30, false),
                         "3/12 episodes  25.0%  0.1 episodes/s  1m30s left\na message\n");
     assert_non_null(strstr(show_after(1, true), "\r3/12 episodes  25.0%  3 episodes/s  3s left"));
 }
 
-static void short_work_shows_nothing(void **state)
+TEST_CASE(short_work_shows_nothing)
 {
     assert_string_equal(show_after(0.1, true), "a message\n");
     assert_string_equal(show_after(5, false), "a message\n");
@@ -177,7 +177,7 @@ static void short_work_shows_nothing(void **state)
 }
 
 // Another unit counts from 0, also for the rate, and the line stays; short parts of long work show.
-static void parts_of_long_work_share_the_line(void **state)
+TEST_CASE(parts_of_long_work_share_the_line)
 {
     wk_progress_line progress = {0};
     wk_progress_start(&progress, pipe_open(), "runs");
@@ -196,20 +196,4 @@ static void parts_of_long_work_share_the_line(void **state)
                                       "3/4 tables  75.0%  1 tables/s  1s left\n");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_says_everything_that_is_known),
-        cmocka_unit_test(a_round_beyond_the_end_is_100_percent),
-        cmocka_unit_test(a_line_fits_any_width_and_loses_the_least_important_first),
-        cmocka_unit_test(durations_have_two_units),
-        cmocka_unit_test(a_pipe_gets_plain_lines_at_the_interval),
-        cmocka_unit_test(lines_of_a_log_have_the_time_if_wanted),
-        cmocka_unit_test(a_terminal_sees_one_line_rewritten_in_place),
-        cmocka_unit_test(a_closed_pipe_is_no_error),
-        cmocka_unit_test(done_rate_and_time_left_are_shown),
-        cmocka_unit_test(short_work_shows_nothing),
-        cmocka_unit_test(parts_of_long_work_share_the_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

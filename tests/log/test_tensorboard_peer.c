@@ -39,7 +39,7 @@ static const char reader[] =
     "assert [l['train/model_loss'] for l in lines] == [1.0, 0.5, 0.25]\n"
     "assert lines[2]['bad'] is None and lines[2]['env_sampler/num_episodes/[0.5]'] == 3\n";
 
-static void the_tensorboard_package_reads_what_we_write(void **state)
+TEST_CASE(the_tensorboard_package_reads_what_we_write)
 {
     const char *python = python_with("tensorboard");
     wk_error err = {0};
@@ -86,10 +86,4 @@ static void the_tensorboard_package_reads_what_we_write(void **state)
     remove_tree(FOLDER);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_tensorboard_package_reads_what_we_write),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -44,7 +44,7 @@ static void assert_same_picture(const wk_image *a, const wk_image *b)
     assert_memory_equal(a->rgb, b->rgb, (size_t)a->width * (size_t)a->height * 3);
 }
 
-static void png_keeps_every_pixel_and_makes_smooth_pictures_small(void **state)
+TEST_CASE(png_keeps_every_pixel_and_makes_smooth_pictures_small)
 {
     wk_image images[] = {noise(1, 1, 1, 256), noise(17, 5, 2, 256), noise(1, 40, 3, 2),
                          gradient(200, 100, 0)};
@@ -61,7 +61,7 @@ static void png_keeps_every_pixel_and_makes_smooth_pictures_small(void **state)
     }
 }
 
-static void the_same_picture_gives_the_same_bytes(void **state)
+TEST_CASE(the_same_picture_gives_the_same_bytes)
 {
     wk_image frames[] = {gradient(60, 40, 0), gradient(60, 40, 7)};
     uint8_t *bytes[4];
@@ -91,7 +91,7 @@ static gif_clip gif_round_trip(const wk_image *frames, size_t count, int delay_c
 }
 
 // Six levels a channel are 216 colours: the palette holds them all.
-static void gif_keeps_frames_of_few_colours_exactly(void **state)
+TEST_CASE(gif_keeps_frames_of_few_colours_exactly)
 {
     const int levels[] = {2, 3, 6};
     for (int k = 0; k < 3; k++) {
@@ -110,7 +110,7 @@ static void gif_keeps_frames_of_few_colours_exactly(void **state)
 }
 
 // The last does not compress: the code table fills and is cleared many times.
-static void gif_codes_of_every_length_end_cleanly(void **state)
+TEST_CASE(gif_codes_of_every_length_end_cleanly)
 {
     for (int width = 1; width <= 261; width++) {
         wk_image frame = width <= 260 ? noise(width, 1, (uint64_t)width, 2) : noise(300, 200, 4, 6);
@@ -123,7 +123,7 @@ static void gif_codes_of_every_length_end_cleanly(void **state)
 
 // 255 equal cells of the whole colour cube have sides of 256 / 255^(1/3) = 40 levels, a mean error
 // of 10: a palette fitted to the frame must do better.
-static void gif_colours_of_smooth_frames_are_near(void **state)
+TEST_CASE(gif_colours_of_smooth_frames_are_near)
 {
     wk_image frames[4];
     for (int i = 0; i < 4; i++)
@@ -139,7 +139,7 @@ static void gif_colours_of_smooth_frames_are_near(void **state)
     gif_free(&clip);
 }
 
-static void gif_frames_that_do_not_change_cost_little(void **state)
+TEST_CASE(gif_frames_that_do_not_change_cost_little)
 {
     wk_image still = gradient(200, 100, 0), frames[5] = {still, still, still, still, still};
     uint8_t *one, *five;
@@ -156,7 +156,7 @@ static void gif_frames_that_do_not_change_cost_little(void **state)
     wk_image_free(&still);
 }
 
-static void gif_refuses_what_it_cannot_hold(void **state)
+TEST_CASE(gif_refuses_what_it_cannot_hold)
 {
     wk_image frames[2] = {noise(4, 4, 1, 2), noise(4, 5, 1, 2)};
     uint8_t *bytes;
@@ -173,7 +173,7 @@ static void gif_refuses_what_it_cannot_hold(void **state)
 }
 
 // A limit on the file size stands for the full disk: the write fails half-way.
-static void a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
+TEST_CASE(a_failed_write_leaves_the_old_file_and_nothing_else)
 {
     char directory[] = "media-XXXXXX", path[64], clip[64];
     assert_non_null(mkdtemp(directory));
@@ -205,17 +205,4 @@ static void a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
     assert_int_equal(rmdir(directory), 0); // nothing else was in it
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(png_keeps_every_pixel_and_makes_smooth_pictures_small),
-        cmocka_unit_test(the_same_picture_gives_the_same_bytes),
-        cmocka_unit_test(gif_keeps_frames_of_few_colours_exactly),
-        cmocka_unit_test(gif_codes_of_every_length_end_cleanly),
-        cmocka_unit_test(gif_colours_of_smooth_frames_are_near),
-        cmocka_unit_test(gif_frames_that_do_not_change_cost_little),
-        cmocka_unit_test(gif_refuses_what_it_cannot_hold),
-        cmocka_unit_test(a_failed_write_leaves_the_old_file_and_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

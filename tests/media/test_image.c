@@ -18,7 +18,7 @@ static int count_colour(const wk_image *image, uint32_t colour)
     return count;
 }
 
-static void a_new_picture_has_one_colour(void **state)
+TEST_CASE(a_new_picture_has_one_colour)
 {
     wk_error err = {0};
     wk_image image;
@@ -27,7 +27,7 @@ static void a_new_picture_has_one_colour(void **state)
     wk_image_free(&image);
 }
 
-static void an_image_without_pixels_is_refused(void **state)
+TEST_CASE(an_image_without_pixels_is_refused)
 {
     wk_error err;
     wk_image image;
@@ -36,7 +36,7 @@ static void an_image_without_pixels_is_refused(void **state)
     assert_refused(wk_image_create(INT_MAX, 1, 0, &image, &err), WK_E_INPUT, "each side");
 }
 
-static void filling_is_clipped_on_every_side(void **state)
+TEST_CASE(filling_is_clipped_on_every_side)
 {
     wk_error err = {0};
     wk_image image;
@@ -50,7 +50,7 @@ static void filling_is_clipped_on_every_side(void **state)
     wk_image_free(&image);
 }
 
-static void pasting_enlarges_and_clips(void **state)
+TEST_CASE(pasting_enlarges_and_clips)
 {
     wk_error err = {0};
     wk_image image, small;
@@ -70,7 +70,7 @@ static void pasting_enlarges_and_clips(void **state)
 }
 
 // The letter L: a full left column and a foot of five dots.
-static void text_draws_the_letter_that_was_asked_for(void **state)
+TEST_CASE(text_draws_the_letter_that_was_asked_for)
 {
     wk_error err = {0};
     wk_image image;
@@ -84,7 +84,7 @@ static void text_draws_the_letter_that_was_asked_for(void **state)
     wk_image_free(&image);
 }
 
-static void no_two_printable_characters_look_alike(void **state)
+TEST_CASE(no_two_printable_characters_look_alike)
 {
     wk_error err = {0};
     wk_image cells[95];
@@ -99,14 +99,14 @@ static void no_two_printable_characters_look_alike(void **state)
         wk_image_free(&cells[c]);
 }
 
-static void text_width_counts_characters_not_bytes(void **state)
+TEST_CASE(text_width_counts_characters_not_bytes)
 {
     assert_int_equal(wk_image_text_width(""), 0);
     assert_int_equal(wk_image_text_width("ab"), 11);
     assert_int_equal(wk_image_text_width("θ"), 5);
 }
 
-static void text_is_broken_between_words_that_do_not_fit(void **state)
+TEST_CASE(text_is_broken_between_words_that_do_not_fit)
 {
     wk_error err = {0};
     static const struct {
@@ -133,7 +133,7 @@ static double lightness(uint32_t colour)
     return 0.299 * (colour >> 16) + 0.587 * (colour >> 8 & 0xff) + 0.114 * (colour & 0xff);
 }
 
-static void the_ramp_gets_lighter_all_the_way_and_has_ends(void **state)
+TEST_CASE(the_ramp_gets_lighter_all_the_way_and_has_ends)
 {
     for (int i = 0; i < 100; i++)
         assert_true(lightness(wk_image_ramp((i + 1) / 100.0)) >
@@ -142,18 +142,4 @@ static void the_ramp_gets_lighter_all_the_way_and_has_ends(void **state)
     assert_int_equal(wk_image_ramp(7), wk_image_ramp(1));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_picture_has_one_colour),
-        cmocka_unit_test(an_image_without_pixels_is_refused),
-        cmocka_unit_test(filling_is_clipped_on_every_side),
-        cmocka_unit_test(pasting_enlarges_and_clips),
-        cmocka_unit_test(text_draws_the_letter_that_was_asked_for),
-        cmocka_unit_test(no_two_printable_characters_look_alike),
-        cmocka_unit_test(text_width_counts_characters_not_bytes),
-        cmocka_unit_test(text_is_broken_between_words_that_do_not_fit),
-        cmocka_unit_test(the_ramp_gets_lighter_all_the_way_and_has_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -74,7 +74,7 @@ static void fail_each(attempt *try, fault_call call, wk_status expected, int at_
     wk_image_free(&frames[1]);
 }
 
-static void every_failing_call_is_an_error_and_leaves_no_broken_file(void **state)
+TEST_CASE(every_failing_call_is_an_error_and_leaves_no_broken_file)
 {
     static const struct {
         const char *path;
@@ -102,10 +102,4 @@ static void every_failing_call_is_an_error_and_leaves_no_broken_file(void **stat
     ffmpeg_stub(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_failing_call_is_an_error_and_leaves_no_broken_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

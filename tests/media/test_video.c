@@ -47,7 +47,7 @@ static char *take(const char *path, size_t *size)
     return bytes;
 }
 
-static void ffmpeg_is_given_every_pixel_and_what_it_says_is_the_file(void **state)
+TEST_CASE(ffmpeg_is_given_every_pixel_and_what_it_says_is_the_file)
 {
     size_t size;
     ffmpeg_stub(RECORDS);
@@ -69,7 +69,7 @@ static void ffmpeg_is_given_every_pixel_and_what_it_says_is_the_file(void **stat
 }
 
 // Steps of a domain may be of any length.
-static void frames_of_any_time_make_a_clip(void **state)
+TEST_CASE(frames_of_any_time_make_a_clip)
 {
     static const struct {
         double seconds;
@@ -96,7 +96,7 @@ static void frames_of_any_time_make_a_clip(void **state)
 }
 
 // Three megabytes are more than a process that has ended could have in its pipe.
-static void an_ffmpeg_that_fails_is_an_error_and_leaves_the_old_file(void **state)
+TEST_CASE(an_ffmpeg_that_fails_is_an_error_and_leaves_the_old_file)
 {
     static const struct {
         const char *script, *message;
@@ -119,7 +119,7 @@ static void an_ffmpeg_that_fails_is_an_error_and_leaves_the_old_file(void **stat
     ffmpeg_stub(NULL);
 }
 
-static void without_ffmpeg_the_error_says_what_to_install(void **state)
+TEST_CASE(without_ffmpeg_the_error_says_what_to_install)
 {
     char *usual = strdup(getenv("PATH"));
     setenv("PATH", "/nowhere", 1);
@@ -137,7 +137,7 @@ static void without_ffmpeg_the_error_says_what_to_install(void **state)
     ffmpeg_stub(NULL);
 }
 
-static void a_clip_that_is_given_up_leaves_neither_file_nor_process(void **state)
+TEST_CASE(a_clip_that_is_given_up_leaves_neither_file_nor_process)
 {
     wk_animation *clip;
     wk_image frame = draw(8, 8, 0);
@@ -152,7 +152,7 @@ static void a_clip_that_is_given_up_leaves_neither_file_nor_process(void **state
     ffmpeg_stub(NULL);
 }
 
-static void what_cannot_be_a_video_is_refused(void **state)
+TEST_CASE(what_cannot_be_a_video_is_refused)
 {
     wk_animation *clip;
     wk_image frame = draw(10, 8, 0);
@@ -194,7 +194,7 @@ static double error_of_video(int width, int height, int frames)
     return error / (3.0 * width * height * frames);
 }
 
-static void a_video_shows_the_frames_and_is_the_same_every_time(void **state)
+TEST_CASE(a_video_shows_the_frames_and_is_the_same_every_time)
 {
     static const struct {
         int width, height, frames;
@@ -218,16 +218,4 @@ static void a_video_shows_the_frames_and_is_the_same_every_time(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ffmpeg_is_given_every_pixel_and_what_it_says_is_the_file),
-        cmocka_unit_test(frames_of_any_time_make_a_clip),
-        cmocka_unit_test(an_ffmpeg_that_fails_is_an_error_and_leaves_the_old_file),
-        cmocka_unit_test(without_ffmpeg_the_error_says_what_to_install),
-        cmocka_unit_test(a_clip_that_is_given_up_leaves_neither_file_nor_process),
-        cmocka_unit_test(what_cannot_be_a_video_is_refused),
-        cmocka_unit_test(a_video_shows_the_frames_and_is_the_same_every_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -47,7 +47,7 @@ static void check_net(net *n)
 }
 
 // Sums of at most 2 * 17 products through three layers.
-static void a_stack_of_dense_networks_matches(void **state)
+TEST_CASE(a_stack_of_dense_networks_matches)
 {
     net n = open_net("dense", 2);
     wk_tensor x = golden_input(n.file, "x");
@@ -62,7 +62,7 @@ static void a_stack_of_dense_networks_matches(void **state)
 }
 
 // Weight gradients sum over 2 * 14 * 14 places.
-static void convolutions_match(void **state)
+TEST_CASE(convolutions_match)
 {
     net n = open_net("conv", 0);
     const int channels[] = {4, 6, 8};
@@ -79,7 +79,7 @@ static void convolutions_match(void **state)
 }
 
 // Weight gradients sum over 2 * 30 * 30 places.
-static void transposed_convolutions_match(void **state)
+TEST_CASE(transposed_convolutions_match)
 {
     net n = open_net("deconv", 0);
     const wk_conv_config layers[] = {{8, 5, 2, WK_ELU}, {6, 5, 2, WK_ELU}, {3, 6, 2, WK_IDENTITY}};
@@ -96,7 +96,7 @@ static void transposed_convolutions_match(void **state)
 }
 
 // Five steps, each with a layer norm whose division by a small deviation magnifies errors.
-static void the_gru_cell_matches_over_five_steps(void **state)
+TEST_CASE(the_gru_cell_matches_over_five_steps)
 {
     net n = open_net("gru", 0);
     wk_graph *g = golden_graph(n.file);
@@ -116,13 +116,4 @@ static void the_gru_cell_matches_over_five_steps(void **state)
     check_net(&n);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stack_of_dense_networks_matches),
-        cmocka_unit_test(convolutions_match),
-        cmocka_unit_test(transposed_convolutions_match),
-        cmocka_unit_test(the_gru_cell_matches_over_five_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -10,7 +10,7 @@
 
 // Sums of 4 variables of 5 classes. The near pair has a KL of some 0.04, the sum of 20 differences
 // of logarithms near 1.6: roundings of 1e-7 each are up to 5e-5 of it.
-static void kl_matches_far_from_and_below_the_free_nat(void **state)
+TEST_CASE(kl_matches_far_from_and_below_the_free_nat)
 {
     golden *file = golden_open("kl");
     wk_graph *g = golden_graph(file);
@@ -41,7 +41,7 @@ static void kl_matches_far_from_and_below_the_free_nat(void **state)
     golden_close(file);
 }
 
-static void categorical_entropy_matches(void **state)
+TEST_CASE(categorical_entropy_matches)
 {
     golden *file = golden_open("kl");
     wk_tensor entropy = wk_graph_entropy(golden_graph(file), golden_input(file, "far_post"));
@@ -52,7 +52,7 @@ static void categorical_entropy_matches(void **state)
 
 // The inverse of the normal distribution function in float32: the argument carries 6e-8, which the
 // slope of the inverse magnifies by up to 1/density, about 30 near the cut.
-static void truncated_normal_samples_match(void **state)
+TEST_CASE(truncated_normal_samples_match)
 {
     golden *file = golden_open("truncated_normal");
     wk_graph *g = golden_graph(file);
@@ -72,7 +72,7 @@ static void truncated_normal_samples_match(void **state)
 }
 
 // With z = (sample - mean) / std held: d/dmean = 1 and d/dstd = z, through tanh and the sigmoid.
-static void location_scale_gradients_are_those_of_a_held_sample(void **state)
+TEST_CASE(location_scale_gradients_are_those_of_a_held_sample)
 {
     golden *file = golden_open("truncated_normal");
     wk_graph *g = golden_graph(file);
@@ -98,7 +98,7 @@ static void location_scale_gradients_are_those_of_a_held_sample(void **state)
 
 // What its own sampler returned and TensorFlow differentiated (tools/reference/authors_sampler.py)
 // for mean and std, which is what the backends' formula has to give for the same samples.
-static void location_scale_gradients_are_those_of_tensorflow_probability(void **state)
+TEST_CASE(location_scale_gradients_are_those_of_tensorflow_probability)
 {
     enum { DRAWS = 20, ROWS = 8, ACTIONS = 3 };
     golden *file = golden_open("authors_sampler");
@@ -118,7 +118,7 @@ static void location_scale_gradients_are_those_of_tensorflow_probability(void **
 }
 
 // The entropy subtracts terms of order 1 whose parts are ratios of densities and probabilities.
-static void truncated_normal_entropy_matches(void **state)
+TEST_CASE(truncated_normal_entropy_matches)
 {
     golden *file = golden_open("truncated_normal");
     wk_graph *g = golden_graph(file);
@@ -132,7 +132,7 @@ static void truncated_normal_entropy_matches(void **state)
 }
 
 // Fifteen additions in a row.
-static void lambda_returns_match(void **state)
+TEST_CASE(lambda_returns_match)
 {
     golden *file = golden_open("lambda_return");
     wk_tensor reward = golden_input(file, "reward"), value = golden_input(file, "value");
@@ -144,7 +144,7 @@ static void lambda_returns_match(void **state)
 }
 
 // Deviations from a mean of five: the subtraction of close numbers costs a digit.
-static void disagreement_matches_by_deviation_and_by_variance(void **state)
+TEST_CASE(disagreement_matches_by_deviation_and_by_variance)
 {
     golden *file = golden_open("disagreement");
     wk_graph *g = golden_graph(file);
@@ -160,17 +160,4 @@ static void disagreement_matches_by_deviation_and_by_variance(void **state)
     golden_close(file);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kl_matches_far_from_and_below_the_free_nat),
-        cmocka_unit_test(categorical_entropy_matches),
-        cmocka_unit_test(truncated_normal_samples_match),
-        cmocka_unit_test(location_scale_gradients_are_those_of_a_held_sample),
-        cmocka_unit_test(location_scale_gradients_are_those_of_tensorflow_probability),
-        cmocka_unit_test(truncated_normal_entropy_matches),
-        cmocka_unit_test(lambda_returns_match),
-        cmocka_unit_test(disagreement_matches_by_deviation_and_by_variance),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

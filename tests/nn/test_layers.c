@@ -69,7 +69,7 @@ static wk_tensor input(bench *b, wk_shape shape)
     return wk_graph_input(b->g, WK_F32, shape, "x");
 }
 
-static void leading_axes_are_kept(void **state)
+TEST_CASE(leading_axes_are_kept)
 {
     bench b = open_bench(0);
     wk_tensor rows = input(&b, WK_SHAPE(5, 4, 6)), images = input(&b, WK_SHAPE(4, 8, 8, 3));
@@ -83,7 +83,7 @@ static void leading_axes_are_kept(void **state)
     close_bench(&b);
 }
 
-static void a_stack_goes_in_front(void **state)
+TEST_CASE(a_stack_goes_in_front)
 {
     bench b = open_bench(3);
     wk_tensor shared = input(&b, WK_SHAPE(4, 6)), one = input(&b, WK_SHAPE(1, 5, 4, 6));
@@ -99,7 +99,7 @@ static void a_stack_goes_in_front(void **state)
 }
 
 // Member s of a stack of 2 on a shared input equals a network of its own with the same weights.
-static void members_of_a_stack_are_separate_networks(void **state)
+TEST_CASE(members_of_a_stack_are_separate_networks)
 {
     const wk_mlp_config mlp = {.layers = 2, .units = 5, .activation = WK_ELU, .outputs = 3};
     const float rows[8] = {0.5f, -1, 2, 0.25f, -0.5f, 1, 1, -2};
@@ -137,7 +137,7 @@ static void members_of_a_stack_are_separate_networks(void **state)
 
 // Each variable of each row has one class, drawn with its probability; the gradient is that of the
 // probabilities.
-static void categorical_samples_are_one_hot_and_straight_through(void **state)
+TEST_CASE(categorical_samples_are_one_hot_and_straight_through)
 {
     enum { ROWS = 2000, VARIABLES = 2, CLASSES = 3, WIDTH = VARIABLES * CLASSES };
     bench b = open_bench(0);
@@ -179,7 +179,7 @@ static void categorical_samples_are_one_hot_and_straight_through(void **state)
     close_bench(&b);
 }
 
-static void without_a_random_source_the_mode_is_taken(void **state)
+TEST_CASE(without_a_random_source_the_mode_is_taken)
 {
     bench b = open_bench(0);
     wk_tensor logits = input(&b, WK_SHAPE(1, 6));
@@ -195,7 +195,7 @@ static void without_a_random_source_the_mode_is_taken(void **state)
     close_bench(&b);
 }
 
-static void random_sources_differ_by_name_index_and_seed(void **state)
+TEST_CASE(random_sources_differ_by_name_index_and_seed)
 {
     const wk_tensor counter = {1};
     uint64_t keys[] = {wk_nn_random(counter, 1, "a", 0).key, wk_nn_random(counter, 1, "a", 1).key,
@@ -205,15 +205,4 @@ static void random_sources_differ_by_name_index_and_seed(void **state)
             assert_true(keys[i] != keys[j]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(leading_axes_are_kept),
-        cmocka_unit_test(a_stack_goes_in_front),
-        cmocka_unit_test(members_of_a_stack_are_separate_networks),
-        cmocka_unit_test(categorical_samples_are_one_hot_and_straight_through),
-        cmocka_unit_test(without_a_random_source_the_mode_is_taken),
-        cmocka_unit_test(random_sources_differ_by_name_index_and_seed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -154,17 +154,17 @@ static void check_against_torch(const char *decay_name, float decay)
     golden_close(file);
 }
 
-static void six_steps_match_torch_with_the_default_decay(void **state)
+TEST_CASE(six_steps_match_torch_with_the_default_decay)
 {
     check_against_torch("default", 1e-6f);
 }
 
-static void six_steps_match_torch_with_a_strong_decay(void **state)
+TEST_CASE(six_steps_match_torch_with_a_strong_decay)
 {
     check_against_torch("strong", 1e-2f);
 }
 
-static void a_step_with_a_bad_gradient_is_skipped_and_counted(void **state)
+TEST_CASE(a_step_with_a_bad_gradient_is_skipped_and_counted)
 {
     group p = open_group(0, 1e-6f);
     fill(&p, p.gradient[0], 1);
@@ -190,7 +190,7 @@ static void a_step_with_a_bad_gradient_is_skipped_and_counted(void **state)
     close_group(&p);
 }
 
-static void a_set_flag_skips_the_step(void **state)
+TEST_CASE(a_set_flag_skips_the_step)
 {
     wk_error err = {0};
     group p = open_group(0, 1e-6f);
@@ -209,7 +209,7 @@ static void a_set_flag_skips_the_step(void **state)
 
 // The first step of Adam moves by rate * g / (|g| + eps'), so its size tells whether the clip used
 // the member's own norm: eps 1e-5 against a gradient clipped to a norm of 100 or left at 1e-4.
-static void members_of_a_stack_clip_and_skip_on_their_own(void **state)
+TEST_CASE(members_of_a_stack_clip_and_skip_on_their_own)
 {
     group p = open_group(3, 0);
     float a[3 * 12], b[3 * 5] = {0}, after[3 * 12];
@@ -289,7 +289,7 @@ static void assert_same_set(const group *x, const group *y)
     }
 }
 
-static void a_step_in_another_graph_is_the_same_step(void **state)
+TEST_CASE(a_step_in_another_graph_is_the_same_step)
 {
     wk_error err = {0};
     group whole = open_group(0, wk_adam_config_default().decay);
@@ -309,7 +309,7 @@ static void a_step_in_another_graph_is_the_same_step(void **state)
     close_two_graphs(&pair);
 }
 
-static void gradients_that_are_left_change_no_weight(void **state)
+TEST_CASE(gradients_that_are_left_change_no_weight)
 {
     group whole = open_group(0, 0);
     two_graphs pair = open_two_graphs();
@@ -323,16 +323,4 @@ static void gradients_that_are_left_change_no_weight(void **state)
     close_two_graphs(&pair);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(six_steps_match_torch_with_the_default_decay),
-        cmocka_unit_test(six_steps_match_torch_with_a_strong_decay),
-        cmocka_unit_test(a_step_with_a_bad_gradient_is_skipped_and_counted),
-        cmocka_unit_test(a_set_flag_skips_the_step),
-        cmocka_unit_test(members_of_a_stack_clip_and_skip_on_their_own),
-        cmocka_unit_test(a_step_in_another_graph_is_the_same_step),
-        cmocka_unit_test(gradients_that_are_left_change_no_weight),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

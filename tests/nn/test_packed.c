@@ -13,7 +13,7 @@ static float value_of(uint16_t half)
 }
 
 // By the definition of the format.
-static void every_half_is_the_number_that_its_bits_say_and_comes_back(void **state)
+TEST_CASE(every_half_is_the_number_that_its_bits_say_and_comes_back)
 {
     for (int bits = 0; bits < 0x10000; bits++) {
         int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -31,7 +31,7 @@ static void every_half_is_the_number_that_its_bits_say_and_comes_back(void **sta
     }
 }
 
-static void a_number_becomes_the_nearest_half(void **state)
+TEST_CASE(a_number_becomes_the_nearest_half)
 {
     for (uint32_t i = 0; i < 200000; i++) {
         uint32_t bits = i * 21467u + 7;
@@ -52,7 +52,7 @@ static void a_number_becomes_the_nearest_half(void **state)
     assert_int_equal(half, 0x3c02);
 }
 
-static void bytes_are_within_half_of_their_blocks_scale(void **state)
+TEST_CASE(bytes_are_within_half_of_their_blocks_scale)
 {
     enum { COUNT = 10 * WK_PACKED_BLOCK + 7 };
     float x[COUNT], y[COUNT];
@@ -77,7 +77,7 @@ static void bytes_are_within_half_of_their_blocks_scale(void **state)
     }
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST_CASE(what_does_not_fit_is_refused)
 {
     const float bad[] = {NAN, INFINITY, -INFINITY, 65520, -1e9f};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -91,13 +91,4 @@ static void what_does_not_fit_is_refused(void **state)
     assert_true(wk_pack_halves(&(float){65519}, 1, &(uint16_t){0}));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_half_is_the_number_that_its_bits_say_and_comes_back),
-        cmocka_unit_test(a_number_becomes_the_nearest_half),
-        cmocka_unit_test(bytes_are_within_half_of_their_blocks_scale),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -22,7 +22,7 @@ static float *initial(const wk_params *params, size_t index)
 }
 
 // Keras: limit sqrt(6 / (fan_in + fan_out)); a uniform on +-limit has variance limit^2 / 3.
-static void glorot_weights_have_the_keras_spread(void **state)
+TEST_CASE(glorot_weights_have_the_keras_spread)
 {
     wk_params *params = new_set("net", 0, 3);
     wk_params_declare(params, "w", WK_SHAPE(200, 300), (wk_init){WK_INIT_GLOROT, 200, 300});
@@ -40,7 +40,7 @@ static void glorot_weights_have_the_keras_spread(void **state)
     wk_params_destroy(params);
 }
 
-static void zeros_and_ones_start_as_named(void **state)
+TEST_CASE(zeros_and_ones_start_as_named)
 {
     wk_params *params = new_set("net", 2, 3);
     wk_params_declare(params, "b", WK_SHAPE(3), (wk_init){.kind = WK_INIT_ZEROS});
@@ -53,7 +53,7 @@ static void zeros_and_ones_start_as_named(void **state)
     wk_params_destroy(params);
 }
 
-static void initial_values_come_from_the_named_stream(void **state)
+TEST_CASE(initial_values_come_from_the_named_stream)
 {
     wk_params *params = new_set("net", 2, 9);
     wk_params_declare(params, "w", WK_SHAPE(3, 2), (wk_init){WK_INIT_GLOROT, 3, 2});
@@ -70,7 +70,7 @@ static void initial_values_come_from_the_named_stream(void **state)
 }
 
 // Records the layers of every kind and returns the fans that were declared for "name/w".
-static void fans_follow_keras(void **state)
+TEST_CASE(fans_follow_keras)
 {
     wk_error err = {0};
     wk_graph *g = NULL;
@@ -98,7 +98,7 @@ static void fans_follow_keras(void **state)
     wk_params_destroy(params);
 }
 
-static void sets_members_and_seeds_start_differently(void **state)
+TEST_CASE(sets_members_and_seeds_start_differently)
 {
     const wk_init init = {WK_INIT_GLOROT, 4, 4};
     wk_params *a = new_set("actor", 2, 1), *b = new_set("critic", 2, 1),
@@ -142,7 +142,7 @@ static void release(net *n)
     wk_graph_destroy(n->g);
 }
 
-static void graphs_that_use_one_set_share_its_weights(void **state)
+TEST_CASE(graphs_that_use_one_set_share_its_weights)
 {
     wk_error err = {0};
     wk_backend *backend = NULL;
@@ -175,7 +175,7 @@ static void graphs_that_use_one_set_share_its_weights(void **state)
     wk_backend_destroy(backend);
 }
 
-static void a_slow_copy_starts_equal_and_follows_every_period(void **state)
+TEST_CASE(a_slow_copy_starts_equal_and_follows_every_period)
 {
     wk_error err = {0};
     wk_backend *backend = NULL;
@@ -216,16 +216,4 @@ static void a_slow_copy_starts_equal_and_follows_every_period(void **state)
     wk_backend_destroy(backend);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(glorot_weights_have_the_keras_spread),
-        cmocka_unit_test(zeros_and_ones_start_as_named),
-        cmocka_unit_test(initial_values_come_from_the_named_stream),
-        cmocka_unit_test(fans_follow_keras),
-        cmocka_unit_test(sets_members_and_seeds_start_differently),
-        cmocka_unit_test(graphs_that_use_one_set_share_its_weights),
-        cmocka_unit_test(a_slow_copy_starts_equal_and_follows_every_period),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

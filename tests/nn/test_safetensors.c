@@ -35,7 +35,7 @@ static wk_safetensors *open_saved(void)
     return file;
 }
 
-static void tensors_and_metadata_come_back(void **state)
+TEST_CASE(tensors_and_metadata_come_back)
 {
     wk_error err = {0};
     save_three();
@@ -61,7 +61,7 @@ static void tensors_and_metadata_come_back(void **state)
     remove(PATH);
 }
 
-static void the_layout_is_the_formats(void **state)
+TEST_CASE(the_layout_is_the_formats)
 {
     wk_error err = {0};
     save_three();
@@ -87,7 +87,7 @@ static void the_layout_is_the_formats(void **state)
     remove(PATH);
 }
 
-static void the_order_given_does_not_change_the_bytes(void **state)
+TEST_CASE(the_order_given_does_not_change_the_bytes)
 {
     wk_error err = {0};
     char *content[2];
@@ -106,7 +106,7 @@ static void the_order_given_does_not_change_the_bytes(void **state)
     remove(PATH);
 }
 
-static void a_file_without_tensors_is_valid(void **state)
+TEST_CASE(a_file_without_tensors_is_valid)
 {
     wk_error err = {0};
     assert_ok(wk_safetensors_save_in(NULL, PATH, NULL, 0, NULL, 0, &err));
@@ -117,7 +117,7 @@ static void a_file_without_tensors_is_valid(void **state)
     remove(PATH);
 }
 
-static void every_dtype_and_scalars_and_empty_tensors_come_back(void **state)
+TEST_CASE(every_dtype_and_scalars_and_empty_tensors_come_back)
 {
     wk_error err = {0};
     wk_safetensors_source tensors[WK_ST_DTYPES + 2] = {0};
@@ -144,7 +144,7 @@ static void every_dtype_and_scalars_and_empty_tensors_come_back(void **state)
     remove(PATH);
 }
 
-static void files_of_other_writers_are_read_without_checksums(void **state)
+TEST_CASE(files_of_other_writers_are_read_without_checksums)
 {
     wk_error err = {0};
     crafted made = craft("{\"t\":{\"data_offsets\":[0,4],\"dtype\":\"U8\",\"shape\":[2,2]}}   ", 4);
@@ -158,7 +158,7 @@ static void files_of_other_writers_are_read_without_checksums(void **state)
     crafted_free(&made);
 }
 
-static void a_set_of_targets_is_filled(void **state)
+TEST_CASE(a_set_of_targets_is_filled)
 {
     wk_error err = {0};
     save_three();
@@ -176,7 +176,7 @@ static void a_set_of_targets_is_filled(void **state)
     remove(PATH);
 }
 
-static void misfits_are_listed_by_name_and_nothing_is_written(void **state)
+TEST_CASE(misfits_are_listed_by_name_and_nothing_is_written)
 {
     wk_error err = {0};
     save_three();
@@ -199,7 +199,7 @@ static void misfits_are_listed_by_name_and_nothing_is_written(void **state)
     remove(PATH);
 }
 
-static void long_lists_of_misfits_are_cut(void **state)
+TEST_CASE(long_lists_of_misfits_are_cut)
 {
     wk_error err = {0};
     save_three();
@@ -218,7 +218,7 @@ static void long_lists_of_misfits_are_cut(void **state)
     remove(PATH);
 }
 
-static void weights_that_are_not_finite_are_found(void **state)
+TEST_CASE(weights_that_are_not_finite_are_found)
 {
     wk_error err = {0};
     float numbers[3] = {1, 2, 3};
@@ -240,7 +240,7 @@ static void weights_that_are_not_finite_are_found(void **state)
 }
 
 // Where float32 is wanted, 16 and 8 bits are read too; all else has to be what is wanted.
-static void packed_tensors_are_read_as_floats(void **state)
+TEST_CASE(packed_tensors_are_read_as_floats)
 {
     enum { COUNT = 66, SCALES = 2 };
     wk_error err = {0};
@@ -289,7 +289,7 @@ static void packed_tensors_are_read_as_floats(void **state)
     remove(PATH);
 }
 
-static void a_damaged_tensor_is_named(void **state)
+TEST_CASE(a_damaged_tensor_is_named)
 {
     wk_error err = {0};
     save_three();
@@ -309,7 +309,7 @@ static void a_damaged_tensor_is_named(void **state)
     remove(PATH);
 }
 
-static void names_that_cannot_be_written_are_refused(void **state)
+TEST_CASE(names_that_cannot_be_written_are_refused)
 {
     wk_error err = {0};
     wk_safetensors_source twice[] = {three[0], three[0]}, reserved = three[0], odd = three[0];
@@ -329,7 +329,7 @@ static void names_that_cannot_be_written_are_refused(void **state)
     assert_false(wk_path_exists(PATH));
 }
 
-static void files_that_cannot_be_opened_say_why(void **state)
+TEST_CASE(files_that_cannot_be_opened_say_why)
 {
     wk_error err = {0};
     wk_safetensors *file = NULL;
@@ -341,23 +341,4 @@ static void files_that_cannot_be_opened_say_why(void **state)
     assert_null(file);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensors_and_metadata_come_back),
-        cmocka_unit_test(the_layout_is_the_formats),
-        cmocka_unit_test(the_order_given_does_not_change_the_bytes),
-        cmocka_unit_test(a_file_without_tensors_is_valid),
-        cmocka_unit_test(every_dtype_and_scalars_and_empty_tensors_come_back),
-        cmocka_unit_test(files_of_other_writers_are_read_without_checksums),
-        cmocka_unit_test(a_set_of_targets_is_filled),
-        cmocka_unit_test(misfits_are_listed_by_name_and_nothing_is_written),
-        cmocka_unit_test(long_lists_of_misfits_are_cut),
-        cmocka_unit_test(weights_that_are_not_finite_are_found),
-        cmocka_unit_test(packed_tensors_are_read_as_floats),
-        cmocka_unit_test(a_damaged_tensor_is_named),
-        cmocka_unit_test(names_that_cannot_be_written_are_refused),
-        cmocka_unit_test(files_that_cannot_be_opened_say_why),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

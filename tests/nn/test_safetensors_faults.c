@@ -114,19 +114,19 @@ static void sweep_save(bool persistent, int error)
     assert_true(call > 10);
 }
 
-static void a_save_that_fails_once_leaves_a_whole_file(void **state)
+TEST_CASE(a_save_that_fails_once_leaves_a_whole_file)
 {
     sweep_save(false, EIO);
     sweep_save(false, ENOSPC);
 }
 
-static void a_save_on_a_disk_that_stays_broken_leaves_a_whole_file(void **state)
+TEST_CASE(a_save_on_a_disk_that_stays_broken_leaves_a_whole_file)
 {
     sweep_save(true, EIO);
     sweep_save(true, ENOSPC);
 }
 
-static void a_full_disk_is_called_one(void **state)
+TEST_CASE(a_full_disk_is_called_one)
 {
     bool said = false;
     for (long call = 1;; call++) {
@@ -159,17 +159,17 @@ static void sweep_load(bool persistent)
     assert_true(call > 10);
 }
 
-static void a_load_that_fails_once_says_so_and_leaks_nothing(void **state)
+TEST_CASE(a_load_that_fails_once_says_so_and_leaks_nothing)
 {
     sweep_load(false);
 }
 
-static void a_load_from_a_disk_that_stays_broken_leaks_nothing(void **state)
+TEST_CASE(a_load_from_a_disk_that_stays_broken_leaks_nothing)
 {
     sweep_load(true);
 }
 
-static void reads_and_writes_of_one_byte_give_the_same_file(void **state)
+TEST_CASE(reads_and_writes_of_one_byte_give_the_same_file)
 {
     wk_error err = {0};
     float found = 0;
@@ -181,7 +181,7 @@ static void reads_and_writes_of_one_byte_give_the_same_file(void **state)
 }
 
 // The process dies at call k of a save; the next one finds the old or the new file, whole.
-static void a_crash_at_any_call_of_a_save_leaves_a_whole_file(void **state)
+TEST_CASE(a_crash_at_any_call_of_a_save_leaves_a_whole_file)
 {
     wk_error err = {0};
     assert_ok(save(1, &err));
@@ -216,22 +216,4 @@ static void a_crash_at_any_call_of_a_save_leaves_a_whole_file(void **state)
     closedir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_save_that_fails_once_leaves_a_whole_file, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_save_on_a_disk_that_stays_broken_leaves_a_whole_file,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_full_disk_is_called_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_load_that_fails_once_says_so_and_leaks_nothing, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_load_from_a_disk_that_stays_broken_leaks_nothing, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(reads_and_writes_of_one_byte_give_the_same_file, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_crash_at_any_call_of_a_save_leaves_a_whole_file, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(set_up, tear_down)

@@ -101,7 +101,7 @@ static const struct {
      "only 0 of 1 tensors"},
 };
 
-static void malformed_headers_are_refused_with_the_reason(void **state)
+TEST_CASE(malformed_headers_are_refused_with_the_reason)
 {
     wk_error err = {0};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -116,7 +116,7 @@ static void malformed_headers_are_refused_with_the_reason(void **state)
     }
 }
 
-static void a_length_word_beyond_the_file_is_refused_before_memory_is_taken(void **state)
+TEST_CASE(a_length_word_beyond_the_file_is_refused_before_memory_is_taken)
 {
     static const uint64_t lengths[] = {3, 99999999, 100000000, 100000001, UINT64_MAX, 1ull << 63};
     wk_error err = {0};
@@ -127,7 +127,7 @@ static void a_length_word_beyond_the_file_is_refused_before_memory_is_taken(void
     }
 }
 
-static void files_shorter_than_the_length_word_are_refused(void **state)
+TEST_CASE(files_shorter_than_the_length_word_are_refused)
 {
     wk_error err = {0};
     crafted file = craft("{}", 0);
@@ -138,7 +138,7 @@ static void files_shorter_than_the_length_word_are_refused(void **state)
     crafted_free(&file);
 }
 
-static void very_deep_nesting_is_refused(void **state)
+TEST_CASE(very_deep_nesting_is_refused)
 {
     enum { DEPTH = 100000 };
     char *json = malloc(DEPTH + 10);
@@ -154,7 +154,7 @@ static void very_deep_nesting_is_refused(void **state)
 }
 
 // The advice at the end of a message must survive a name that is as long as the message.
-static void a_very_long_name_does_not_push_the_advice_out(void **state)
+TEST_CASE(a_very_long_name_does_not_push_the_advice_out)
 {
     char json[3000];
     memcpy(json, "{\"", 2);
@@ -196,7 +196,7 @@ static wk_status read_whole(const crafted *file, wk_error *err)
     return status;
 }
 
-static void a_file_cut_at_any_byte_is_refused(void **state)
+TEST_CASE(a_file_cut_at_any_byte_is_refused)
 {
     crafted file = valid_file();
     wk_error err = {0};
@@ -214,7 +214,7 @@ static void a_file_cut_at_any_byte_is_refused(void **state)
     crafted_free(&file);
 }
 
-static void a_file_with_bytes_added_is_refused(void **state)
+TEST_CASE(a_file_with_bytes_added_is_refused)
 {
     crafted file = valid_file();
     char *longer = calloc(1, file.size + 1);
@@ -229,7 +229,7 @@ static void a_file_with_bytes_added_is_refused(void **state)
 
 // Every single flipped bit of the data or of the metadata's values must be noticed. Bits of names,
 // dtypes and shapes are noticed by readers that know what they want; they must not crash.
-static void every_flipped_bit_of_the_data_is_noticed(void **state)
+TEST_CASE(every_flipped_bit_of_the_data_is_noticed)
 {
     crafted file = valid_file();
     uint64_t header;
@@ -249,7 +249,7 @@ static void every_flipped_bit_of_the_data_is_noticed(void **state)
     crafted_free(&file);
 }
 
-static void a_changed_metadata_value_is_noticed(void **state)
+TEST_CASE(a_changed_metadata_value_is_noticed)
 {
     crafted file = valid_file();
     char *value = memmem(file.bytes, file.size, "\"17\"", 4);
@@ -260,7 +260,7 @@ static void a_changed_metadata_value_is_noticed(void **state)
     crafted_free(&file);
 }
 
-static void random_damage_never_crashes_the_reader(void **state)
+TEST_CASE(random_damage_never_crashes_the_reader)
 {
     crafted file = valid_file();
     crafted copy = {malloc(file.size), file.size};
@@ -277,19 +277,4 @@ static void random_damage_never_crashes_the_reader(void **state)
     crafted_free(&file);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(malformed_headers_are_refused_with_the_reason),
-        cmocka_unit_test(a_length_word_beyond_the_file_is_refused_before_memory_is_taken),
-        cmocka_unit_test(files_shorter_than_the_length_word_are_refused),
-        cmocka_unit_test(very_deep_nesting_is_refused),
-        cmocka_unit_test(a_very_long_name_does_not_push_the_advice_out),
-        cmocka_unit_test(a_file_cut_at_any_byte_is_refused),
-        cmocka_unit_test(a_file_with_bytes_added_is_refused),
-        cmocka_unit_test(every_flipped_bit_of_the_data_is_noticed),
-        cmocka_unit_test(a_changed_metadata_value_is_noticed),
-        cmocka_unit_test(random_damage_never_crashes_the_reader),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

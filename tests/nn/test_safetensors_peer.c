@@ -8,7 +8,7 @@
 #define OURS "safetensors_peer_ours.tmp"
 #define THEIRS "safetensors_peer_theirs.tmp"
 
-static void the_python_package_and_we_read_each_others_files(void **state)
+TEST_CASE(the_python_package_and_we_read_each_others_files)
 {
     const char *python = python_with("numpy, safetensors");
     wk_error err = {0};
@@ -51,10 +51,4 @@ static void the_python_package_and_we_read_each_others_files(void **state)
     remove(THEIRS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_python_package_and_we_read_each_others_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

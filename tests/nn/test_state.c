@@ -40,7 +40,7 @@ static wk_status load(const small_net *net, wk_error *err)
     return status;
 }
 
-static void training_reduces_the_loss(void **state)
+TEST_CASE(training_reduces_the_loss)
 {
     small_net net = open_net(0, 1);
     float first = step(&net), last = first;
@@ -70,17 +70,17 @@ static void check_resume(int stack)
     remove(PATH);
 }
 
-static void training_resumes_in_the_same_bits(void **state)
+TEST_CASE(training_resumes_in_the_same_bits)
 {
     check_resume(0);
 }
 
-static void a_stack_resumes_in_the_same_bits(void **state)
+TEST_CASE(a_stack_resumes_in_the_same_bits)
 {
     check_resume(3);
 }
 
-static void the_file_names_weights_moments_and_counts(void **state)
+TEST_CASE(the_file_names_weights_moments_and_counts)
 {
     wk_error err = {0};
     small_net net = open_net(0, 1);
@@ -98,7 +98,7 @@ static void the_file_names_weights_moments_and_counts(void **state)
     remove(PATH);
 }
 
-static void numbers_that_are_not_finite_are_never_saved(void **state)
+TEST_CASE(numbers_that_are_not_finite_are_never_saved)
 {
     wk_error err = {0};
     small_net net = open_net(0, 1);
@@ -133,7 +133,7 @@ static char *snapshot(const small_net *net, size_t *size)
     return bytes;
 }
 
-static void a_load_that_fails_leaves_the_device_as_it_was(void **state)
+TEST_CASE(a_load_that_fails_leaves_the_device_as_it_was)
 {
     wk_error err = {0};
     small_net net = open_net(0, 1);
@@ -158,7 +158,7 @@ static void a_load_that_fails_leaves_the_device_as_it_was(void **state)
     remove(PATH);
 }
 
-static void a_file_of_another_shape_is_refused_by_name(void **state)
+TEST_CASE(a_file_of_another_shape_is_refused_by_name)
 {
     wk_error err = {0};
     small_net one = open_net(2, 1), other = open_net(3, 1);
@@ -169,16 +169,4 @@ static void a_file_of_another_shape_is_refused_by_name(void **state)
     remove(PATH);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(training_reduces_the_loss),
-        cmocka_unit_test(training_resumes_in_the_same_bits),
-        cmocka_unit_test(a_stack_resumes_in_the_same_bits),
-        cmocka_unit_test(the_file_names_weights_moments_and_counts),
-        cmocka_unit_test(numbers_that_are_not_finite_are_never_saved),
-        cmocka_unit_test(a_load_that_fails_leaves_the_device_as_it_was),
-        cmocka_unit_test(a_file_of_another_shape_is_refused_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

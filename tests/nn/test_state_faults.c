@@ -23,7 +23,7 @@ static void assert_told(long call, wk_status status, const wk_error *err)
     if (fault_sweep.files != 0) fail_msg("call %ld: %ld files stay open", call, fault_sweep.files);
 }
 
-static void recording_and_placing_survives_every_failed_allocation(void **state)
+TEST_CASE(recording_and_placing_survives_every_failed_allocation)
 {
     long call = 1, refused = 0;
     for (;; call++) {
@@ -43,7 +43,7 @@ static void recording_and_placing_survives_every_failed_allocation(void **state)
     assert_true(call > 30 && refused > 30);
 }
 
-static void recording_with_no_memory_left_survives(void **state)
+TEST_CASE(recording_with_no_memory_left_survives)
 {
     for (long call = 1;; call++) {
         wk_error err = {0};
@@ -58,7 +58,7 @@ static void recording_with_no_memory_left_survives(void **state)
     }
 }
 
-static void saving_survives_every_failed_call(void **state)
+TEST_CASE(saving_survives_every_failed_call)
 {
     wk_error err = {0};
     small_net net, other;
@@ -80,7 +80,7 @@ static void saving_survives_every_failed_call(void **state)
     remove(PATH);
 }
 
-static void loading_survives_every_failed_call(void **state)
+TEST_CASE(loading_survives_every_failed_call)
 {
     wk_error err = {0};
     small_net net;
@@ -100,13 +100,4 @@ static void loading_survives_every_failed_call(void **state)
     remove(PATH);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recording_and_placing_survives_every_failed_allocation),
-        cmocka_unit_test(recording_with_no_memory_left_survives),
-        cmocka_unit_test(saving_survives_every_failed_call),
-        cmocka_unit_test(loading_survives_every_failed_call),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

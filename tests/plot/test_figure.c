@@ -56,7 +56,7 @@ static void everything(void)
     wk_figure_text(f, 20, 70, "up", (wk_text_style){.size = 9, .bold = true, .upwards = true});
 }
 
-static void svg_is_well_formed_and_has_every_mark(void **state)
+TEST_CASE(svg_is_well_formed_and_has_every_mark)
 {
     static const struct {
         const char *name;
@@ -77,7 +77,7 @@ static void svg_is_well_formed_and_has_every_mark(void **state)
     assert_null(strstr(to_svg(), " id="));
 }
 
-static void roles_are_colours_on_paper_and_classes_for_a_page(void **state)
+TEST_CASE(roles_are_colours_on_paper_and_classes_for_a_page)
 {
     create(10, 10);
     wk_figure_rectangle(f, 0, 0, 5, 5, (wk_paint){.colour = WK_INK});
@@ -87,7 +87,7 @@ static void roles_are_colours_on_paper_and_classes_for_a_page(void **state)
     assert_non_null(strstr(to_svg(), "fill=\"#ffffff\" class=\"paper\""));
 }
 
-static void hostile_names_stay_text(void **state)
+TEST_CASE(hostile_names_stay_text)
 {
     static const char *const names[] = {"<script>alert(1)</script>",
                                         "\"><img src=x onerror=alert(1)>",
@@ -110,7 +110,7 @@ static void hostile_names_stay_text(void **state)
     }
 }
 
-static void escaping_names_the_five_characters_and_replaces_what_xml_forbids(void **state)
+TEST_CASE(escaping_names_the_five_characters_and_replaces_what_xml_forbids)
 {
     wk_xml_escape("a<b>&\"c'\td\xc3\xa9\x02\xff\u202e", &svg);
     assert_string_equal(svg.chars, "a&lt;b&gt;&amp;&quot;c&#39;\td\xc3\xa9\ufffd\ufffd\ufffd");
@@ -125,7 +125,7 @@ static double darkness(int x0, int y0, int x1, int y1)
     return sum;
 }
 
-static void an_image_shows_marks_at_their_places_in_its_scale(void **state)
+TEST_CASE(an_image_shows_marks_at_their_places_in_its_scale)
 {
     create(40, 30);
     wk_figure_rectangle(f, 5, 10, 12, 6, (wk_paint){.colour = 0});
@@ -136,7 +136,7 @@ static void an_image_shows_marks_at_their_places_in_its_scale(void **state)
     assert_near(darkness(0, 0, 80, 60), 24 * 12, 0.01);
 }
 
-static void half_of_a_dashed_line_is_drawn(void **state)
+TEST_CASE(half_of_a_dashed_line_is_drawn)
 {
     create(100, 20);
     wk_point bent[] = {{5, 10}, {33, 10}, {85, 10}};
@@ -147,7 +147,7 @@ static void half_of_a_dashed_line_is_drawn(void **state)
     assert_near(darkness(20, 0, 30, 40), 0, 0.5);
 }
 
-static void the_outline_of_a_polygon_is_closed(void **state)
+TEST_CASE(the_outline_of_a_polygon_is_closed)
 {
     create(40, 40);
     wk_figure_rectangle(f, 10, 10, 20, 20, (wk_paint){.colour = 0, .width = 2});
@@ -170,7 +170,7 @@ static void find_ink(int box[4])
         }
 }
 
-static void text_stands_where_its_anchor_says(void **state)
+TEST_CASE(text_stands_where_its_anchor_says)
 {
     static const char text[] = "Hamburg 123";
     double width = wk_figure_text_width(text, 12);
@@ -195,7 +195,7 @@ static void text_stands_where_its_anchor_says(void **state)
         }
 }
 
-static void no_two_characters_look_alike(void **state)
+TEST_CASE(no_two_characters_look_alike)
 {
     wk_image cells[95];
     for (int c = 0; c < 95; c++) {
@@ -215,7 +215,7 @@ static void no_two_characters_look_alike(void **state)
         wk_image_free(&cells[c]);
 }
 
-static void text_width_grows_with_size_and_counts_characters(void **state)
+TEST_CASE(text_width_grows_with_size_and_counts_characters)
 {
     assert_near(wk_figure_text_width("", 12), 0, 0);
     assert_near(wk_figure_text_width("abc", 24), 2 * wk_figure_text_width("abc", 12), 1e-9);
@@ -223,7 +223,7 @@ static void text_width_grows_with_size_and_counts_characters(void **state)
     assert_true(wk_figure_text_width("θ", 12) < wk_figure_text_width("00", 12));
 }
 
-static void equal_figures_give_equal_bytes(void **state)
+TEST_CASE(equal_figures_give_equal_bytes)
 {
     wk_text first = {0};
     uint8_t *png[2];
@@ -242,7 +242,7 @@ static void equal_figures_give_equal_bytes(void **state)
     free(png[1]);
 }
 
-static void writing_leaves_an_svg_and_a_picture_of_twice_the_size(void **state)
+TEST_CASE(writing_leaves_an_svg_and_a_picture_of_twice_the_size)
 {
     char *bytes;
     size_t size;
@@ -263,20 +263,5 @@ static void writing_leaves_an_svg_and_a_picture_of_twice_the_size(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_teardown(name, clean)
-    const struct CMUnitTest tests[] = {
-        TEST(svg_is_well_formed_and_has_every_mark),
-        TEST(roles_are_colours_on_paper_and_classes_for_a_page),
-        TEST(hostile_names_stay_text),
-        TEST(escaping_names_the_five_characters_and_replaces_what_xml_forbids),
-        TEST(an_image_shows_marks_at_their_places_in_its_scale),
-        TEST(half_of_a_dashed_line_is_drawn),
-        TEST(the_outline_of_a_polygon_is_closed),
-        TEST(text_stands_where_its_anchor_says),
-        TEST(no_two_characters_look_alike),
-        TEST(text_width_grows_with_size_and_counts_characters),
-        TEST(equal_figures_give_equal_bytes),
-        TEST(writing_leaves_an_svg_and_a_picture_of_twice_the_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_each_test(NULL, clean);
 }

@@ -42,7 +42,7 @@ static int end(void **state)
     return 0;
 }
 
-static void counts_are_summed_and_values_averaged_over_a_cell(void **state)
+TEST_CASE(counts_are_summed_and_values_averaged_over_a_cell)
 {
     assert_ok(wk_heatmap_add(&map, "now: ", &domain, space, layers, &err));
     assert_int_equal(map.count, 1);
@@ -68,7 +68,7 @@ static void counts_are_summed_and_values_averaged_over_a_cell(void **state)
 }
 
 // Sixteen bins of the first two parameters; the third is averaged over.
-static void a_continuous_space_is_shown_in_bins(void **state)
+TEST_CASE(a_continuous_space_is_shown_in_bins)
 {
     static const wk_param ranges[] = {
         {.name = "a", .max = 1, .step = 1, .legal_max = 1, .continuous = true},
@@ -96,7 +96,7 @@ static void a_continuous_space_is_shown_in_bins(void **state)
     }
 }
 
-static void a_domain_of_one_world_has_one_cell(void **state)
+TEST_CASE(a_domain_of_one_world_has_one_cell)
 {
     static const wk_param only[] = {{.name = "variant"}};
     static const wk_domain one = {.name = "one", .n_params = 1, .params = only};
@@ -111,7 +111,7 @@ static void a_domain_of_one_world_has_one_cell(void **state)
     assert_near(map.panels[0].cells[2][0], 3, 0);
 }
 
-static void maps_are_written_and_drawn_one_below_the_other(void **state)
+TEST_CASE(maps_are_written_and_drawn_one_below_the_other)
 {
     wk_image one = {0}, two = {0};
     assert_ok(wk_heatmap_add(&map, "first ", &domain, space, layers, &err));
@@ -140,7 +140,7 @@ static void maps_are_written_and_drawn_one_below_the_other(void **state)
     wk_image_free(&two);
 }
 
-static void more_maps_than_fit_are_refused(void **state)
+TEST_CASE(more_maps_than_fit_are_refused)
 {
     for (int i = 0; i < WK_HEAT_PANELS_MAX; i++)
         assert_ok(wk_heatmap_add(&map, "", &domain, space, layers, &err));
@@ -171,7 +171,7 @@ static bool has_colour(const wk_image *image, uint32_t colour, int from, int to)
     return false;
 }
 
-static void panels_that_are_compared_share_a_scale(void **state)
+TEST_CASE(panels_that_are_compared_share_a_scale)
 {
     double columns[] = {0, 1}, low[] = {0, 1}, high[] = {5, 10};
     wk_heatmap two = {.count = 2,
@@ -190,7 +190,7 @@ static void panels_that_are_compared_share_a_scale(void **state)
 }
 
 // Cells that are too narrow to be set apart touch: no lines between them.
-static void cells_of_one_value_make_one_area(void **state)
+TEST_CASE(cells_of_one_value_make_one_area)
 {
     enum { COLUMNS = 41 };
     double columns[COLUMNS], cells[COLUMNS] = {0};
@@ -211,15 +211,5 @@ static void cells_of_one_value_make_one_area(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        TEST(counts_are_summed_and_values_averaged_over_a_cell),
-        TEST(a_continuous_space_is_shown_in_bins),
-        TEST(a_domain_of_one_world_has_one_cell),
-        TEST(maps_are_written_and_drawn_one_below_the_other),
-        TEST(more_maps_than_fit_are_refused),
-        TEST(panels_that_are_compared_share_a_scale),
-        TEST(cells_of_one_value_make_one_area),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_each_test(begin, end);
 }

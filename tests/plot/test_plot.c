@@ -81,7 +81,7 @@ static const wk_point *points_of(wk_mark_kind kind, int style, double width, siz
     return f->points.items + mark->first;
 }
 
-static void samples_of_every_kind_are_inside_their_paper(void **state)
+TEST_CASE(samples_of_every_kind_are_inside_their_paper)
 {
     for (int i = 0; i < SAMPLE_FIGURES; i++) {
         clean(NULL);
@@ -90,7 +90,7 @@ static void samples_of_every_kind_are_inside_their_paper(void **state)
     }
 }
 
-static void a_line_goes_through_its_points_in_proportion(void **state)
+TEST_CASE(a_line_goes_through_its_points_in_proportion)
 {
     const double x[] = {0, 2, 8}, y[] = {0, 1, 0.25};
     const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL, NULL};
@@ -101,7 +101,7 @@ static void a_line_goes_through_its_points_in_proportion(void **state)
     assert_true(p[1].y < p[0].y);
 }
 
-static void a_logarithmic_axis_puts_equal_ratios_at_equal_distances(void **state)
+TEST_CASE(a_logarithmic_axis_puts_equal_ratios_at_equal_distances)
 {
     const double x[] = {1, 10, 100}, y[] = {1e-4, 1e-2, 1};
     const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL, NULL};
@@ -111,7 +111,7 @@ static void a_logarithmic_axis_puts_equal_ratios_at_equal_distances(void **state
     assert_near(p[0].y - p[1].y, p[1].y - p[2].y, 1e-9);
 }
 
-static void the_shading_reaches_from_below_to_above_by_the_spread(void **state)
+TEST_CASE(the_shading_reaches_from_below_to_above_by_the_spread)
 {
     const double x[] = {0, 1, 2}, y[] = {0, 10, 10}, sd[] = {0, 1, 2};
     const wk_plot_series series = {"a", 3, x, y, sd, 1, NULL, NULL};
@@ -128,7 +128,7 @@ static void the_shading_reaches_from_below_to_above_by_the_spread(void **state)
 
 // A level above all points is within the plot, from side to side; one that the axis cannot show is
 // left out.
-static void a_level_is_a_dashed_line_that_the_axis_reaches(void **state)
+TEST_CASE(a_level_is_a_dashed_line_that_the_axis_reaches)
 {
     const double x[] = {0, 1}, y[] = {0, 1}, level = 4, none = NAN;
     wk_plot_series series = {"a", 2, x, y, NULL, 0, NULL, &level};
@@ -146,7 +146,7 @@ static void a_level_is_a_dashed_line_that_the_axis_reaches(void **state)
     assert_int_equal(find_marks(WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, NULL), 0);
 }
 
-static void a_value_that_is_missing_leaves_a_gap(void **state)
+TEST_CASE(a_value_that_is_missing_leaves_a_gap)
 {
     const double x[] = {0, 1, 2, 3, 4, 5, 6, 7}, y[] = {1, 2, NAN, 3, INFINITY, 1, 2, 3};
     const wk_plot_series series = {"a", 8, x, y, NULL, 0, NULL, NULL};
@@ -156,7 +156,7 @@ static void a_value_that_is_missing_leaves_a_gap(void **state)
     check_inside();
 }
 
-static void a_single_point_has_a_marker_and_its_spread(void **state)
+TEST_CASE(a_single_point_has_a_marker_and_its_spread)
 {
     const double x[] = {5}, y[] = {3}, sd[] = {1};
     const wk_plot_series series = {NULL, 1, x, y, sd, 0, NULL, NULL};
@@ -166,7 +166,7 @@ static void a_single_point_has_a_marker_and_its_spread(void **state)
     check_inside();
 }
 
-static void odd_values_stay_inside(void **state)
+TEST_CASE(odd_values_stay_inside)
 {
     static const double odd[][4] = {{0, 0, 0, 0},
                                     {-5, -5, -5, -5},
@@ -194,7 +194,7 @@ static void odd_values_stay_inside(void **state)
             }
 }
 
-static void nothing_to_show_is_said(void **state)
+TEST_CASE(nothing_to_show_is_said)
 {
     const double x[] = {1}, y[] = {NAN};
     const wk_plot_series series = {"a", 1, x, y, NULL, 0, NULL, NULL};
@@ -222,7 +222,7 @@ static int count_text(const char *text)
     return count;
 }
 
-static void long_names_are_cut_with_an_ellipsis(void **state)
+TEST_CASE(long_names_are_cut_with_an_ellipsis)
 {
     char name[600];
     for (size_t i = 0; i + 1 < sizeof name; i += 2)
@@ -238,7 +238,7 @@ static void long_names_are_cut_with_an_ellipsis(void **state)
     check_inside();
 }
 
-static void names_that_are_cut_alike_are_numbered(void **state)
+TEST_CASE(names_that_are_cut_alike_are_numbered)
 {
     char names[3][400];
     for (int i = 0; i < 3; i++) {
@@ -267,7 +267,7 @@ static void names_that_are_cut_alike_are_numbered(void **state)
     assert_int_equal(count_text("\xe2\x80\xa6"), 2);
 }
 
-static void bars_grow_from_the_reference_in_proportion(void **state)
+TEST_CASE(bars_grow_from_the_reference_in_proportion)
 {
     const wk_plot_bar bars[] = {
         {"a", 0.7, 0.6, 0.8, 0}, {"b", 0.4, NAN, NAN, 1}, {"c", NAN, 0, 1, 2}};
@@ -292,7 +292,7 @@ static const wk_mark *cell_mark(int number)
     return NULL;
 }
 
-static void a_map_has_its_first_row_on_top_and_colours_by_value(void **state)
+TEST_CASE(a_map_has_its_first_row_on_top_and_colours_by_value)
 {
     double rows[] = {0.5, 1.5}, columns[] = {0, 1, 2}, cells[] = {1, 2, NAN, 4, 5, 3};
     wk_heat_panel panel = {.title = "domain",
@@ -322,7 +322,7 @@ static void a_map_has_its_first_row_on_top_and_colours_by_value(void **state)
     assert_true(has_text("other") && has_text("200%") && !has_text("domain"));
 }
 
-static void maps_of_odd_values_stay_inside(void **state)
+TEST_CASE(maps_of_odd_values_stay_inside)
 {
     static const double odd[][4] = {
         {0, 0, 0, 0},      {NAN, NAN, NAN, NAN},        {1e308, -1e308, 0, 1},
@@ -370,7 +370,7 @@ static void to_lab(uint32_t colour, const double seen_as[3][3], double lab[3])
     lab[2] = 200 * (y - z);
 }
 
-static void colours_are_told_apart_with_the_common_colour_vision_deficiencies(void **state)
+TEST_CASE(colours_are_told_apart_with_the_common_colour_vision_deficiencies)
 {
     for (size_t d = 0; d < sizeof deficiencies / sizeof *deficiencies; d++)
         for (int a = 0; a < WK_PLOT_STYLES; a++)
@@ -388,23 +388,5 @@ static void colours_are_told_apart_with_the_common_colour_vision_deficiencies(vo
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_teardown(name, clean)
-    const struct CMUnitTest tests[] = {
-        TEST(samples_of_every_kind_are_inside_their_paper),
-        TEST(a_line_goes_through_its_points_in_proportion),
-        TEST(a_logarithmic_axis_puts_equal_ratios_at_equal_distances),
-        TEST(the_shading_reaches_from_below_to_above_by_the_spread),
-        TEST(a_level_is_a_dashed_line_that_the_axis_reaches),
-        TEST(a_value_that_is_missing_leaves_a_gap),
-        TEST(a_single_point_has_a_marker_and_its_spread),
-        TEST(odd_values_stay_inside),
-        TEST(nothing_to_show_is_said),
-        TEST(long_names_are_cut_with_an_ellipsis),
-        TEST(names_that_are_cut_alike_are_numbered),
-        TEST(bars_grow_from_the_reference_in_proportion),
-        TEST(a_map_has_its_first_row_on_top_and_colours_by_value),
-        TEST(maps_of_odd_values_stay_inside),
-        TEST(colours_are_told_apart_with_the_common_colour_vision_deficiencies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_each_test(NULL, clean);
 }

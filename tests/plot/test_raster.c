@@ -46,7 +46,7 @@ static void square(double x, double y, double side)
     wk_raster_polygon(&raster, corners, 4);
 }
 
-static void a_square_on_whole_pixels_covers_exactly_them(void **state)
+TEST_CASE(a_square_on_whole_pixels_covers_exactly_them)
 {
     square(10, 20, 7);
     fill(1);
@@ -57,7 +57,7 @@ static void a_square_on_whole_pixels_covers_exactly_them(void **state)
         }
 }
 
-static void a_square_between_pixels_covers_their_shares(void **state)
+TEST_CASE(a_square_between_pixels_covers_their_shares)
 {
     square(10.25, 20.5, 4);
     fill(1);
@@ -69,7 +69,7 @@ static void a_square_between_pixels_covers_their_shares(void **state)
     assert_near(total(), 16, 0.05);
 }
 
-static void a_lines_coverage_adds_up_to_its_area(void **state)
+TEST_CASE(a_lines_coverage_adds_up_to_its_area)
 {
     for (int i = 0; i < 24; i++) {
         double turn = i * M_PI / 12 + 0.03, width = 0.7 + 0.2 * i, length = 40;
@@ -82,7 +82,7 @@ static void a_lines_coverage_adds_up_to_its_area(void **state)
     }
 }
 
-static void round_ends_add_a_disc(void **state)
+TEST_CASE(round_ends_add_a_disc)
 {
     wk_point ends[] = {{20, 20}, {40, 35}};
     wk_raster_line(&raster, ends, 2, 6, true);
@@ -90,7 +90,7 @@ static void round_ends_add_a_disc(void **state)
     assert_near(total(), 25 * 6 + M_PI * 9, 1.0);
 }
 
-static void a_discs_coverage_is_its_area(void **state)
+TEST_CASE(a_discs_coverage_is_its_area)
 {
     for (double radius = 0.4; radius < 30; radius *= 1.7) {
         wk_image_fill(&image, 0, 0, SIDE, SIDE, 0xffffff);
@@ -101,7 +101,7 @@ static void a_discs_coverage_is_its_area(void **state)
     }
 }
 
-static void pieces_of_a_line_that_overlap_count_once(void **state)
+TEST_CASE(pieces_of_a_line_that_overlap_count_once)
 {
     wk_point there_and_back[] = {{5, 10}, {60, 40}, {5, 40}, {60, 10}, {5, 10}};
     wk_raster_line(&raster, there_and_back, 5, 9, true);
@@ -112,7 +112,7 @@ static void pieces_of_a_line_that_overlap_count_once(void **state)
     assert_near(most, 0.5, 0.003);
 }
 
-static void what_is_wound_around_twice_is_inside_and_a_counter_turn_is_a_hole(void **state)
+TEST_CASE(what_is_wound_around_twice_is_inside_and_a_counter_turn_is_a_hole)
 {
     square(10, 10, 20);
     square(15, 15, 10);
@@ -126,7 +126,7 @@ static void what_is_wound_around_twice_is_inside_and_a_counter_turn_is_a_hole(vo
     assert_near(total(), 300, 0.01);
 }
 
-static void what_lies_outside_is_cut_off(void **state)
+TEST_CASE(what_lies_outside_is_cut_off)
 {
     square(-1e9, -1e9, 1e9 + 8);
     square(60, 60, 1e9);
@@ -135,7 +135,7 @@ static void what_lies_outside_is_cut_off(void **state)
     assert_near(total(), 8 * 8 + 4 * 4, 0.01);
 }
 
-static void shapes_that_share_an_edge_leave_no_seam(void **state)
+TEST_CASE(shapes_that_share_an_edge_leave_no_seam)
 {
     wk_point left[] = {{8, 8}, {30.37, 8}, {41.81, 50}, {8, 50}};
     wk_point right[] = {{30.37, 8}, {56, 8}, {56, 50}, {41.81, 50}};
@@ -147,7 +147,7 @@ static void shapes_that_share_an_edge_leave_no_seam(void **state)
             if (coverage(x, y) < 1) fail_msg("a seam at %d, %d", x, y);
 }
 
-static void colours_are_blended_by_opacity(void **state)
+TEST_CASE(colours_are_blended_by_opacity)
 {
     square(0, 0, 10);
     assert_ok(wk_raster_fill(&raster, 0xff8000, 0.25, &image, &err));
@@ -156,7 +156,7 @@ static void colours_are_blended_by_opacity(void **state)
     assert_int_equal(image.rgb[2], 191);
 }
 
-static void filling_forgets_the_outlines(void **state)
+TEST_CASE(filling_forgets_the_outlines)
 {
     square(10, 10, 5);
     fill(1);
@@ -167,19 +167,5 @@ static void filling_forgets_the_outlines(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(a_square_on_whole_pixels_covers_exactly_them),
-        TEST(a_square_between_pixels_covers_their_shares),
-        TEST(a_lines_coverage_adds_up_to_its_area),
-        TEST(round_ends_add_a_disc),
-        TEST(a_discs_coverage_is_its_area),
-        TEST(pieces_of_a_line_that_overlap_count_once),
-        TEST(what_is_wound_around_twice_is_inside_and_a_counter_turn_is_a_hole),
-        TEST(what_lies_outside_is_cut_off),
-        TEST(shapes_that_share_an_edge_leave_no_seam),
-        TEST(colours_are_blended_by_opacity),
-        TEST(filling_forgets_the_outlines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_each_test(setup, teardown);
 }

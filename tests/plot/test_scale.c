@@ -21,7 +21,7 @@ static void check_labels(const wk_scale *s, const char *const *expected, int cou
         assert_string_equal(s->labels[i], expected[i]);
 }
 
-static void ticks_are_round_numbers(void **state)
+TEST_CASE(ticks_are_round_numbers)
 {
     wk_scale s = scale_of(&linear, 0, 1, true);
     check_labels(&s, (const char *const[]){"0", "0.2", "0.4", "0.6", "0.8", "1"}, 6);
@@ -37,7 +37,7 @@ static void ticks_are_round_numbers(void **state)
     check_labels(&s, (const char *const[]){"1e-7", "2e-7", "3e-7", "4e-7", "5e-7"}, 5);
 }
 
-static void logarithmic_ticks_are_powers_of_ten_and_their_parts(void **state)
+TEST_CASE(logarithmic_ticks_are_powers_of_ten_and_their_parts)
 {
     wk_scale s = scale_of(&logarithmic, 0.012, 0.4, false);
     check_labels(&s, (const char *const[]){"0.01", "0.02", "0.05", "0.1", "0.2", "0.5"}, 6);
@@ -80,7 +80,7 @@ static void check_scale(const wk_scale *s, double least, double largest)
     }
 }
 
-static void every_range_has_ticks_inside_it_with_true_labels(void **state)
+TEST_CASE(every_range_has_ticks_inside_it_with_true_labels)
 {
     static const double values[] = {0,      1,      -1,     0.3,   2.5,      17,     99.9,
                                     1234.5, 1e4,    2e5,    -7e6,  3e9,      1e12,   1e15,
@@ -103,7 +103,7 @@ static void every_range_has_ticks_inside_it_with_true_labels(void **state)
             }
 }
 
-static void values_an_axis_cannot_show_do_not_widen_it(void **state)
+TEST_CASE(values_an_axis_cannot_show_do_not_widen_it)
 {
     wk_range extent = WK_RANGE_EMPTY;
     wk_range_add(&extent, &logarithmic, 0);
@@ -117,7 +117,7 @@ static void values_an_axis_cannot_show_do_not_widen_it(void **state)
     assert_true(s.count >= 2);
 }
 
-static void a_fixed_axis_shows_its_range_and_what_lies_beyond(void **state)
+TEST_CASE(a_fixed_axis_shows_its_range_and_what_lies_beyond)
 {
     const wk_plot_axis axis = {.fixed = true, .min = 0, .max = 1};
     wk_scale s = scale_of(&axis, 0.4, 0.5, false);
@@ -127,7 +127,7 @@ static void a_fixed_axis_shows_its_range_and_what_lies_beyond(void **state)
     assert_near(s.max, 1.3, 0);
 }
 
-static void zero_is_shown_when_it_is_near(void **state)
+TEST_CASE(zero_is_shown_when_it_is_near)
 {
     wk_scale s = scale_of(&linear, 100, 900, false);
     assert_near(s.min, 0, 0);
@@ -137,7 +137,7 @@ static void zero_is_shown_when_it_is_near(void **state)
     assert_near(s.max, 0, 0);
 }
 
-static void values_are_written_as_a_reader_would(void **state)
+TEST_CASE(values_are_written_as_a_reader_would)
 {
     static const struct {
         double value;
@@ -153,16 +153,4 @@ static void values_are_written_as_a_reader_would(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticks_are_round_numbers),
-        cmocka_unit_test(logarithmic_ticks_are_powers_of_ten_and_their_parts),
-        cmocka_unit_test(every_range_has_ticks_inside_it_with_true_labels),
-        cmocka_unit_test(values_an_axis_cannot_show_do_not_widen_it),
-        cmocka_unit_test(a_fixed_axis_shows_its_range_and_what_lies_beyond),
-        cmocka_unit_test(zero_is_shown_when_it_is_near),
-        cmocka_unit_test(values_are_written_as_a_reader_would),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

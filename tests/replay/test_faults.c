@@ -106,17 +106,17 @@ static void sweep(bool persistent, int error)
     assert_true(call > 40);
 }
 
-static void the_last_mark_can_be_opened_after_any_failed_call(void **state)
+TEST_CASE(the_last_mark_can_be_opened_after_any_failed_call)
 {
     sweep(false, EIO);
 }
 
-static void the_last_mark_can_be_opened_after_a_disk_fills_up(void **state)
+TEST_CASE(the_last_mark_can_be_opened_after_a_disk_fills_up)
 {
     sweep(true, ENOSPC);
 }
 
-static void no_failure_leaks_memory_or_files(void **state)
+TEST_CASE(no_failure_leaks_memory_or_files)
 {
     wk_replay_mark mark = prepare();
     for (long call = 1;; call += fault_stride(1)) {
@@ -135,7 +135,7 @@ static void no_failure_leaks_memory_or_files(void **state)
 }
 
 // A step that failed is tried again, and in the end all is as if nothing had happened.
-static void a_failed_step_may_be_made_again(void **state)
+TEST_CASE(a_failed_step_may_be_made_again)
 {
     wk_error err = {0};
     run all = {0};
@@ -164,7 +164,7 @@ static void a_failed_step_may_be_made_again(void **state)
     wk_replay_destroy(twin);
 }
 
-static void a_full_disk_is_called_one(void **state)
+TEST_CASE(a_full_disk_is_called_one)
 {
     wk_replay_mark mark = prepare();
     bool said = false;
@@ -181,7 +181,7 @@ static void a_full_disk_is_called_one(void **state)
     }
 }
 
-static void reads_and_writes_of_one_byte_give_the_same_content(void **state)
+TEST_CASE(reads_and_writes_of_one_byte_give_the_same_content)
 {
     wk_error err = {0};
     wk_replay_mark mark = prepare();
@@ -199,7 +199,7 @@ static void reads_and_writes_of_one_byte_give_the_same_content(void **state)
 }
 
 // The process dies at call k; the mark of before opens, and the log without a mark opens too.
-static void a_crash_at_any_call_leaves_a_log_that_opens(void **state)
+TEST_CASE(a_crash_at_any_call_leaves_a_log_that_opens)
 {
     wk_error err = {0};
     wk_replay_mark mark = prepare();
@@ -226,16 +226,4 @@ static void a_crash_at_any_call_leaves_a_log_that_opens(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(the_last_mark_can_be_opened_after_any_failed_call, tear_down),
-        cmocka_unit_test_teardown(the_last_mark_can_be_opened_after_a_disk_fills_up, tear_down),
-        cmocka_unit_test_teardown(no_failure_leaks_memory_or_files, tear_down),
-        cmocka_unit_test_teardown(a_failed_step_may_be_made_again, tear_down),
-        cmocka_unit_test_teardown(a_full_disk_is_called_one, tear_down),
-        cmocka_unit_test_teardown(reads_and_writes_of_one_byte_give_the_same_content, tear_down),
-        cmocka_unit_test_teardown(a_crash_at_any_call_leaves_a_log_that_opens, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(NULL, tear_down)

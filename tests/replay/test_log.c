@@ -93,7 +93,7 @@ static uint32_t fingerprint_after(uint64_t capacity, int steps)
 }
 
 // Whatever the moment of the checkpoint, and however far the run went on after it.
-static void a_resumed_store_is_and_goes_on_like_one_that_was_not_interrupted(void **state)
+TEST_CASE(a_resumed_store_is_and_goes_on_like_one_that_was_not_interrupted)
 {
     uint32_t whole = fingerprint_after(300, 400);
     for (int at = 1; at < 400; at += 47) {
@@ -106,7 +106,7 @@ static void a_resumed_store_is_and_goes_on_like_one_that_was_not_interrupted(voi
     }
 }
 
-static void a_run_resumed_again_and_again_ends_in_the_same_content(void **state)
+TEST_CASE(a_run_resumed_again_and_again_ends_in_the_same_content)
 {
     wk_replay_mark mark = {0}, older = {0};
     for (int at = 0; at < 400; at += 25) {
@@ -127,7 +127,7 @@ static void a_run_resumed_again_and_again_ends_in_the_same_content(void **state)
     wk_replay_destroy(one_before);
 }
 
-static void segments_of_evicted_episodes_are_deleted_and_no_others(void **state)
+TEST_CASE(segments_of_evicted_episodes_are_deleted_and_no_others)
 {
     logged l = open_at(&small, NULL, 300);
     int most = 0;
@@ -147,7 +147,7 @@ static void segments_of_evicted_episodes_are_deleted_and_no_others(void **state)
 
 // A backup that copies what is new and deletes nothing keeps segments that the run has deleted
 // since, some of them as they were before they were full.
-static void stale_segments_of_an_incremental_copy_are_ignored(void **state)
+TEST_CASE(stale_segments_of_an_incremental_copy_are_ignored)
 {
     logged l = open_at(&small, NULL, 300);
     int stale = 0;
@@ -164,7 +164,7 @@ static void stale_segments_of_an_incremental_copy_are_ignored(void **state)
     close_logged(&l);
 }
 
-static void every_flipped_byte_is_found_without_a_store(void **state)
+TEST_CASE(every_flipped_byte_is_found_without_a_store)
 {
     size_t size;
     wk_replay_mark mark;
@@ -191,7 +191,7 @@ static void every_flipped_byte_is_found_without_a_store(void **state)
     assert_ok(wk_replay_log_verify(FOLDER, &mark, &err));
 }
 
-static void a_mark_of_nothing_begins_anew(void **state)
+TEST_CASE(a_mark_of_nothing_begins_anew)
 {
     write_log(300, 100, 10);
     wk_replay_mark nothing = {0};
@@ -201,7 +201,7 @@ static void a_mark_of_nothing_begins_anew(void **state)
     close_logged(&l);
 }
 
-static void reading_changes_no_file(void **state)
+TEST_CASE(reading_changes_no_file)
 {
     wk_replay_mark mark = write_log(300, 60, 31);
     size_t before, after;
@@ -217,7 +217,7 @@ static void reading_changes_no_file(void **state)
 }
 
 // The file is cut at many places; what is whole is kept, and writing goes on from there.
-static void a_torn_tail_is_cut_off_wherever_the_tear_is(void **state)
+TEST_CASE(a_torn_tail_is_cut_off_wherever_the_tear_is)
 {
     write_log(1000, 40, 0);
     size_t size;
@@ -238,7 +238,7 @@ static void a_torn_tail_is_cut_off_wherever_the_tear_is(void **state)
     free(bytes);
 }
 
-static void damage_before_the_mark_is_refused_and_nothing_is_cut(void **state)
+TEST_CASE(damage_before_the_mark_is_refused_and_nothing_is_cut)
 {
     wk_replay_mark mark = write_log(1000, 40, 0);
     size_t size;
@@ -256,7 +256,7 @@ static void damage_before_the_mark_is_refused_and_nothing_is_cut(void **state)
     free(bytes);
 }
 
-static void files_of_another_run_or_domain_are_refused(void **state)
+TEST_CASE(files_of_another_run_or_domain_are_refused)
 {
     const wk_replay_mark mark = write_log(1000, 40, 0);
     wk_replay_mark forged = mark;
@@ -275,7 +275,7 @@ static void files_of_another_run_or_domain_are_refused(void **state)
     }
 }
 
-static void missing_files_are_named(void **state)
+TEST_CASE(missing_files_are_named)
 {
     wk_replay_mark mark;
     logged l = open_at(&small, NULL, 3000);
@@ -292,7 +292,7 @@ static void missing_files_are_named(void **state)
     assert_unreadable(&copied, &mark, 3000, WK_E_NOT_FOUND, "which the checkpoint needs");
 }
 
-static void a_segment_whose_beginning_was_torn_is_dropped(void **state)
+TEST_CASE(a_segment_whose_beginning_was_torn_is_dropped)
 {
     write_log(1000, 40, 0);
     folder_write(FOLDER "/replay-00000001.log", "WKREP", 5);
@@ -305,7 +305,7 @@ static void a_segment_whose_beginning_was_torn_is_dropped(void **state)
 
 // Short episodes fill the tables, incompressible frames the memory; what is left is rebuilt
 // equally.
-static void a_store_at_its_memory_limit_is_rebuilt(void **state)
+TEST_CASE(a_store_at_its_memory_limit_is_rebuilt)
 {
     for (int noisy = 0; noisy < 2; noisy++) {
         wk_replay_mark nothing = {0}, mark;
@@ -329,7 +329,7 @@ static wk_status refuse(void *context, wk_error *why)
     return wk_fail(why, WK_E_FORMAT, "not what was expected");
 }
 
-static void a_store_that_is_not_accepted_leaves_the_log_as_it_is(void **state)
+TEST_CASE(a_store_that_is_not_accepted_leaves_the_log_as_it_is)
 {
     wk_replay_mark mark = write_log(1000, 40, 300); // the mark is not at the end
     wk_replay_log_config asking = config;
@@ -339,25 +339,4 @@ static void a_store_that_is_not_accepted_leaves_the_log_as_it_is(void **state)
     run_command("diff -r " FOLDER " " COPY);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_resumed_store_is_and_goes_on_like_one_that_was_not_interrupted),
-        TEST(a_run_resumed_again_and_again_ends_in_the_same_content),
-        TEST(segments_of_evicted_episodes_are_deleted_and_no_others),
-        TEST(stale_segments_of_an_incremental_copy_are_ignored),
-        TEST(every_flipped_byte_is_found_without_a_store),
-        TEST(a_mark_of_nothing_begins_anew),
-        TEST(a_store_that_is_not_accepted_leaves_the_log_as_it_is),
-        TEST(reading_changes_no_file),
-        TEST(a_torn_tail_is_cut_off_wherever_the_tear_is),
-        TEST(damage_before_the_mark_is_refused_and_nothing_is_cut),
-        TEST(files_of_another_run_or_domain_are_refused),
-        TEST(missing_files_are_named),
-        TEST(a_store_at_its_memory_limit_is_rebuilt),
-        TEST(a_segment_whose_beginning_was_torn_is_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(NULL, tear_down)

@@ -53,7 +53,7 @@ static void add_rows(wk_record_kind kind, uint64_t episode, uint32_t first, uint
     assert_true(craft_record(&file, record, block));
 }
 
-static void a_right_log_is_read(void **state)
+TEST_CASE(a_right_log_is_read)
 {
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 0, 0);
@@ -77,7 +77,7 @@ typedef struct bad_rows {
     const char *message;
 } bad_rows;
 
-static void rows_that_no_store_could_have_logged_are_refused(void **state)
+TEST_CASE(rows_that_no_store_could_have_logged_are_refused)
 {
     static const bad_rows cases[] = {
         {WK_RECORD_ROWS, 7, 16, 16, 0, 0, "has rows but no beginning"},
@@ -107,14 +107,14 @@ static void rows_that_no_store_could_have_logged_are_refused(void **state)
     }
 }
 
-static void an_episode_that_ends_before_it_has_rows_is_refused(void **state)
+TEST_CASE(an_episode_that_ends_before_it_has_rows_is_refused)
 {
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 0, 1, 0);
     assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "its end is impossible");
 }
 
-static void rows_after_the_end_are_refused(void **state)
+TEST_CASE(rows_after_the_end_are_refused)
 {
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 1, 0);
@@ -122,7 +122,7 @@ static void rows_after_the_end_are_refused(void **state)
     assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "after its end");
 }
 
-static void beginnings_out_of_order_or_place_are_refused(void **state)
+TEST_CASE(beginnings_out_of_order_or_place_are_refused)
 {
     uint64_t rows;
     craft saved = file;
@@ -145,7 +145,7 @@ static void beginnings_out_of_order_or_place_are_refused(void **state)
     assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "wrong size");
 }
 
-static void blocks_that_are_none_are_refused(void **state)
+TEST_CASE(blocks_that_are_none_are_refused)
 {
     uint64_t rows;
     craft saved = file;
@@ -166,7 +166,7 @@ static void blocks_that_are_none_are_refused(void **state)
     assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "too many rows");
 }
 
-static void more_than_the_store_may_hold_is_refused(void **state)
+TEST_CASE(more_than_the_store_may_hold_is_refused)
 {
     uint64_t rows;
     for (uint32_t i = 0; i < 4; i++)
@@ -175,7 +175,7 @@ static void more_than_the_store_may_hold_is_refused(void **state)
     assert_refused(read_crafted(62, &rows), WK_E_MEMORY, "62 steps");
 }
 
-static void a_record_longer_than_any_is_a_torn_tail(void **state)
+TEST_CASE(a_record_longer_than_any_is_a_torn_tail)
 {
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 0, 0);
@@ -186,7 +186,7 @@ static void a_record_longer_than_any_is_a_torn_tail(void **state)
     assert_int_equal(rows, 16);
 }
 
-static void evictions_of_unknown_episodes_do_nothing(void **state)
+TEST_CASE(evictions_of_unknown_episodes_do_nothing)
 {
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 0, 0);
@@ -198,22 +198,4 @@ static void evictions_of_unknown_episodes_do_nothing(void **state)
     assert_int_equal(rows, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_right_log_is_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rows_that_no_store_could_have_logged_are_refused, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(an_episode_that_ends_before_it_has_rows_is_refused, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(rows_after_the_end_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(beginnings_out_of_order_or_place_are_refused, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(blocks_that_are_none_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(more_than_the_store_may_hold_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_record_longer_than_any_is_a_torn_tail, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(evictions_of_unknown_episodes_do_nothing, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(set_up, tear_down)

@@ -39,7 +39,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void numpy_reads_every_array_of_an_episode(void **state)
+TEST_CASE(numpy_reads_every_array_of_an_episode)
 {
     wk_error err = {0};
     const char *python = python_with("numpy");
@@ -73,7 +73,7 @@ static void numpy_reads_every_array_of_an_episode(void **state)
 }
 
 // The first member by hand, for machines without NumPy.
-static void the_first_array_unpacks_to_a_numpy_header_and_the_frames(void **state)
+TEST_CASE(the_first_array_unpacks_to_a_numpy_header_and_the_frames)
 {
     wk_error err = {0};
     assert_ok(wk_npz_write(*state, 0, PATH, &err));
@@ -102,7 +102,7 @@ static void the_first_array_unpacks_to_a_numpy_header_and_the_frames(void **stat
     free(file);
 }
 
-static void the_same_episode_gives_the_same_bytes(void **state)
+TEST_CASE(the_same_episode_gives_the_same_bytes)
 {
     wk_error err = {0};
     size_t one, two;
@@ -116,7 +116,7 @@ static void the_same_episode_gives_the_same_bytes(void **state)
     free(second);
 }
 
-static void the_name_has_time_uuid_and_steps(void **state)
+TEST_CASE(the_name_has_time_uuid_and_steps)
 {
     char name[WK_NPZ_NAME_MAX], again[WK_NPZ_NAME_MAX], other[WK_NPZ_NAME_MAX];
     wk_npz_name(*state, 0, 1, 1700000000, name); // 2023-11-14 22:13:20 UTC
@@ -132,7 +132,7 @@ static void the_name_has_time_uuid_and_steps(void **state)
     assert_string_not_equal(name, other);
 }
 
-static void an_export_that_fails_leaves_no_file_and_leaks_nothing(void **state)
+TEST_CASE(an_export_that_fails_leaves_no_file_and_leaks_nothing)
 {
     long call = 1;
     for (;; call++) {
@@ -153,16 +153,4 @@ static void an_export_that_fails_leaves_no_file_and_leaks_nothing(void **state)
     assert_true(call > 20);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(numpy_reads_every_array_of_an_episode, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_first_array_unpacks_to_a_numpy_header_and_the_frames,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_same_episode_gives_the_same_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_name_has_time_uuid_and_steps, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_export_that_fails_leaves_no_file_and_leaks_nothing,
-                                        set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(set_up, tear_down)

@@ -58,7 +58,7 @@ static wk_replay *make(wk_pool *pool)
     return replay;
 }
 
-static void sequences_are_consecutive_rows_of_one_episode(void **state)
+TEST_CASE(sequences_are_consecutive_rows_of_one_episode)
 {
     wk_replay *replay = make(NULL);
     batch *all = make_batch();
@@ -81,7 +81,7 @@ static void sequences_are_consecutive_rows_of_one_episode(void **state)
     wk_replay_destroy(replay);
 }
 
-static void the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads(void **state)
+TEST_CASE(the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads)
 {
     batch *one = make_batch(), *many = make_batch();
     wk_pool *pool = make_pool(3);
@@ -112,7 +112,7 @@ static double chi_square(const int *counts, int cells, int total)
     return sum;
 }
 
-static void episodes_and_starts_are_uniform(void **state)
+TEST_CASE(episodes_and_starts_are_uniform)
 {
     wk_replay *replay = make(NULL);
     uint64_t episodes[B];
@@ -135,7 +135,7 @@ static void episodes_and_starts_are_uniform(void **state)
     wk_replay_destroy(replay);
 }
 
-static void episodes_shorter_than_a_sequence_are_never_chosen(void **state)
+TEST_CASE(episodes_shorter_than_a_sequence_are_never_chosen)
 {
     wk_replay *replay = episode_store(episode_config(5000, 1));
     wk_replay_batch out = {0};
@@ -173,7 +173,7 @@ static bool is_drawn(wk_replay *replay, uint64_t episode)
     return drawn;
 }
 
-static void running_episodes_are_left_out_where_complete_ones_are_wanted(void **state)
+TEST_CASE(running_episodes_are_left_out_where_complete_ones_are_wanted)
 {
     wk_replay_config config = episode_config(5000, 2);
     config.complete = true;
@@ -196,7 +196,7 @@ static void running_episodes_are_left_out_where_complete_ones_are_wanted(void **
     wk_replay_destroy(replay);
 }
 
-static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **state)
+TEST_CASE(what_is_kept_under_a_memory_limit_does_not_depend_on_threads)
 {
     wk_pool *pool = make_pool(3);
     wk_replay *stores[2] = {NULL, NULL};
@@ -219,7 +219,7 @@ static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **
     wk_pool_destroy(pool);
 }
 
-static void images_of_many_ranges_are_read_by_all_threads(void **state)
+TEST_CASE(images_of_many_ranges_are_read_by_all_threads)
 {
     enum { MOST = 30 };
     wk_pool *pool = make_pool(3);
@@ -272,7 +272,7 @@ static void append_all(wk_replay *replay, uint32_t step, bool at_once)
         assert_ok(wk_replay_append(replay, &rows[i], together, &err));
 }
 
-static void rows_appended_at_once_are_those_appended_one_by_one(void **state)
+TEST_CASE(rows_appended_at_once_are_those_appended_one_by_one)
 {
     wk_pool *pool = make_pool(2); // fewer threads than blocks
     wk_replay *replay[2];
@@ -315,7 +315,7 @@ static void hear_drop(void *context, uint64_t episode)
     h->last_dropped = episode;
 }
 
-static void a_watcher_hears_of_rows_and_of_episodes_that_leave(void **state)
+TEST_CASE(a_watcher_hears_of_rows_and_of_episodes_that_leave)
 {
     wk_replay *replay = episode_store(episode_config(100, 2));
     heard h = {0};
@@ -335,18 +335,4 @@ static void a_watcher_hears_of_rows_and_of_episodes_that_leave(void **state)
     wk_replay_destroy(replay);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sequences_are_consecutive_rows_of_one_episode),
-        cmocka_unit_test(the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads),
-        cmocka_unit_test(what_is_kept_under_a_memory_limit_does_not_depend_on_threads),
-        cmocka_unit_test(images_of_many_ranges_are_read_by_all_threads),
-        cmocka_unit_test(rows_appended_at_once_are_those_appended_one_by_one),
-        cmocka_unit_test(a_watcher_hears_of_rows_and_of_episodes_that_leave),
-        cmocka_unit_test(episodes_and_starts_are_uniform),
-        cmocka_unit_test(episodes_shorter_than_a_sequence_are_never_chosen),
-        cmocka_unit_test(running_episodes_are_left_out_where_complete_ones_are_wanted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -41,7 +41,7 @@ static void assert_episode(wk_replay *replay, size_t i, uint64_t episode, uint32
     free(all.flags);
 }
 
-static void rows_come_back_as_they_went_in_for_every_length(void **state)
+TEST_CASE(rows_come_back_as_they_went_in_for_every_length)
 {
     wk_replay *replay = make(10000, 2);
     for (uint32_t rows = 1; rows <= 50; rows++) {
@@ -61,7 +61,7 @@ static void rows_come_back_as_they_went_in_for_every_length(void **state)
 }
 
 // A finished one from the middle and a running one; the others stay whole.
-static void removed_episodes_are_gone_and_the_others_stay(void **state)
+TEST_CASE(removed_episodes_are_gone_and_the_others_stay)
 {
     wk_replay *replay = make(10000, 2);
     for (uint64_t id = 0; id < 5; id++)
@@ -86,7 +86,7 @@ static void removed_episodes_are_gone_and_the_others_stay(void **state)
     wk_replay_destroy(replay);
 }
 
-static void running_episodes_of_several_slots_can_be_read(void **state)
+TEST_CASE(running_episodes_of_several_slots_can_be_read)
 {
     wk_replay *replay = make(1000, 3);
     for (int slot = 0; slot < 3; slot++)
@@ -105,7 +105,7 @@ static void running_episodes_of_several_slots_can_be_read(void **state)
     wk_replay_destroy(replay);
 }
 
-static void frames_that_do_not_compress_come_back_too(void **state)
+TEST_CASE(frames_that_do_not_compress_come_back_too)
 {
     wk_replay *replay = make_with(100, 1, WK_IMAGE_BYTES);
     assert_ok(episode_begin(replay, 0, 5, &err));
@@ -120,7 +120,7 @@ static void frames_that_do_not_compress_come_back_too(void **state)
     wk_replay_destroy(replay);
 }
 
-static void the_oldest_whole_episodes_leave_when_the_capacity_is_exceeded(void **state)
+TEST_CASE(the_oldest_whole_episodes_leave_when_the_capacity_is_exceeded)
 {
     wk_replay *replay = make(100, 1);
     for (uint64_t i = 0; i < 20; i++) {
@@ -139,7 +139,7 @@ static void the_oldest_whole_episodes_leave_when_the_capacity_is_exceeded(void *
     wk_replay_destroy(replay);
 }
 
-static void a_running_episode_outlives_younger_finished_ones(void **state)
+TEST_CASE(a_running_episode_outlives_younger_finished_ones)
 {
     wk_replay *replay = make(200, 2);
     assert_ok(episode_begin(replay, 0, 0, &err));
@@ -155,7 +155,7 @@ static void a_running_episode_outlives_younger_finished_ones(void **state)
 }
 
 // The ring goes round many times with blocks of very different sizes, and blocks that stay behind.
-static void blocks_survive_many_rounds_of_the_memory(void **state)
+TEST_CASE(blocks_survive_many_rounds_of_the_memory)
 {
     wk_replay *replay = make_with(400, 3, 6000);
     assert_ok(episode_begin(replay, 2, 0, &err));
@@ -176,7 +176,7 @@ static void blocks_survive_many_rounds_of_the_memory(void **state)
     wk_replay_destroy(replay);
 }
 
-static void episodes_leave_early_when_frames_compress_worse_than_planned(void **state)
+TEST_CASE(episodes_leave_early_when_frames_compress_worse_than_planned)
 {
     wk_replay *replay = make(2000, 1);
     wk_replay_stats stats;
@@ -193,7 +193,7 @@ static void episodes_leave_early_when_frames_compress_worse_than_planned(void **
     wk_replay_destroy(replay);
 }
 
-static void a_plan_over_the_memory_limit_is_refused_with_advice(void **state)
+TEST_CASE(a_plan_over_the_memory_limit_is_refused_with_advice)
 {
     wk_replay *replay = NULL;
     wk_replay_config config = episode_config(3000000, 8);
@@ -206,7 +206,7 @@ static void a_plan_over_the_memory_limit_is_refused_with_advice(void **state)
     assert_true(wk_replay_plan(&config) <= config.memory);
 }
 
-static void the_papers_buffer_of_a_walker_is_planned_within_six_gigabytes(void **state)
+TEST_CASE(the_papers_buffer_of_a_walker_is_planned_within_six_gigabytes)
 {
     const wk_replay_config config = {.capacity = 3000000,
                                      .frame_bytes = 1800,
@@ -217,7 +217,7 @@ static void the_papers_buffer_of_a_walker_is_planned_within_six_gigabytes(void *
     assert_true(wk_replay_plan(&config) <= 6000000000);
 }
 
-static void what_the_store_cannot_hold_is_refused(void **state)
+TEST_CASE(what_the_store_cannot_hold_is_refused)
 {
     wk_replay *replay = NULL;
     wk_replay_config config = episode_config(0, 1);
@@ -243,7 +243,7 @@ static void what_the_store_cannot_hold_is_refused(void **state)
     wk_replay_destroy(replay);
 }
 
-static void rows_that_make_no_sense_are_refused_and_leave_no_trace(void **state)
+TEST_CASE(rows_that_make_no_sense_are_refused_and_leave_no_trace)
 {
     wk_replay *replay = make(100, 1);
     static uint8_t image[WK_IMAGE_BYTES];
@@ -280,7 +280,7 @@ static void rows_that_make_no_sense_are_refused_and_leave_no_trace(void **state)
 }
 
 // Rows of a vector of environments: one begins an episode, one goes on, one breaks down.
-static void a_row_begins_continues_or_ends_the_episode_of_its_slot(void **state)
+TEST_CASE(a_row_begins_continues_or_ends_the_episode_of_its_slot)
 {
     wk_replay *replay = make(100, 3);
     static uint8_t image[WK_IMAGE_BYTES];
@@ -316,7 +316,7 @@ static void a_row_begins_continues_or_ends_the_episode_of_its_slot(void **state)
     wk_replay_destroy(replay);
 }
 
-static void an_episode_ended_before_its_first_row_is_dropped(void **state)
+TEST_CASE(an_episode_ended_before_its_first_row_is_dropped)
 {
     wk_replay *replay = make(100, 1);
     assert_ok(episode_begin(replay, 0, 0, &err));
@@ -327,7 +327,7 @@ static void an_episode_ended_before_its_first_row_is_dropped(void **state)
     wk_replay_destroy(replay);
 }
 
-static void many_short_episodes_keep_the_tables_within_the_limit(void **state)
+TEST_CASE(many_short_episodes_keep_the_tables_within_the_limit)
 {
     wk_replay *replay = make(2000, 1);
     for (uint64_t i = 0; i < 3000; i++) {
@@ -339,24 +339,4 @@ static void many_short_episodes_keep_the_tables_within_the_limit(void **state)
     wk_replay_destroy(replay);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_back_as_they_went_in_for_every_length),
-        cmocka_unit_test(removed_episodes_are_gone_and_the_others_stay),
-        cmocka_unit_test(running_episodes_of_several_slots_can_be_read),
-        cmocka_unit_test(frames_that_do_not_compress_come_back_too),
-        cmocka_unit_test(the_oldest_whole_episodes_leave_when_the_capacity_is_exceeded),
-        cmocka_unit_test(a_running_episode_outlives_younger_finished_ones),
-        cmocka_unit_test(blocks_survive_many_rounds_of_the_memory),
-        cmocka_unit_test(episodes_leave_early_when_frames_compress_worse_than_planned),
-        cmocka_unit_test(a_plan_over_the_memory_limit_is_refused_with_advice),
-        cmocka_unit_test(the_papers_buffer_of_a_walker_is_planned_within_six_gigabytes),
-        cmocka_unit_test(what_the_store_cannot_hold_is_refused),
-        cmocka_unit_test(rows_that_make_no_sense_are_refused_and_leave_no_trace),
-        cmocka_unit_test(a_row_begins_continues_or_ends_the_episode_of_its_slot),
-        cmocka_unit_test(an_episode_ended_before_its_first_row_is_dropped),
-        cmocka_unit_test(many_short_episodes_keep_the_tables_within_the_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

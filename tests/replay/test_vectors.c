@@ -24,7 +24,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void vectors_come_back_bit_for_bit(void **state)
+TEST_CASE(vectors_come_back_bit_for_bit)
 {
     enum { B = 6, T = 7 };
     static uint8_t images[ROWS_MAX * WK_IMAGE_BYTES];
@@ -58,7 +58,7 @@ static void vectors_come_back_bit_for_bit(void **state)
     }
 }
 
-static void a_vector_that_is_not_finite_is_refused(void **state)
+TEST_CASE(a_vector_that_is_not_finite_is_refused)
 {
     wk_replay *replay = script_store_of(CAPACITY, specs[1]);
     const double theta[EPISODE_P] = {0};
@@ -92,7 +92,7 @@ static wk_replay *logged_store(wk_observation_spec spec, int steps, wk_replay_lo
     return replay;
 }
 
-static void a_log_gives_back_a_store_that_goes_on_alike(void **state)
+TEST_CASE(a_log_gives_back_a_store_that_goes_on_alike)
 {
     for (int s = 0; s < SPECS; s++) {
         wk_replay_mark mark;
@@ -118,7 +118,7 @@ static void a_log_gives_back_a_store_that_goes_on_alike(void **state)
     }
 }
 
-static void a_log_of_other_observations_is_refused(void **state)
+TEST_CASE(a_log_of_other_observations_is_refused)
 {
     wk_replay_mark mark;
     wk_replay_log *log, *none = NULL;
@@ -131,7 +131,7 @@ static void a_log_of_other_observations_is_refused(void **state)
     wk_replay_destroy(other);
 }
 
-static void pictures_alone_are_logged_as_ever(void **state)
+TEST_CASE(pictures_alone_are_logged_as_ever)
 {
     wk_replay_mark mark;
     wk_replay_log *log;
@@ -141,7 +141,7 @@ static void pictures_alone_are_logged_as_ever(void **state)
     wk_replay_destroy(replay);
 }
 
-static void numpy_reads_the_vectors_of_an_episode(void **state)
+TEST_CASE(numpy_reads_the_vectors_of_an_episode)
 {
     const char *python = python_with("numpy");
     wk_replay *replay = script_store_of(CAPACITY, specs[1]);
@@ -157,17 +157,4 @@ static void numpy_reads_the_vectors_of_an_episode(void **state)
     wk_replay_destroy(replay);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(vectors_come_back_bit_for_bit),
-        TEST(a_vector_that_is_not_finite_is_refused),
-        TEST(a_log_gives_back_a_store_that_goes_on_alike),
-        TEST(a_log_of_other_observations_is_refused),
-        TEST(pictures_alone_are_logged_as_ever),
-        TEST(numpy_reads_the_vectors_of_an_episode),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(NULL, tear_down)

@@ -20,18 +20,18 @@ static int forget(void **state)
     return 0;
 }
 
-static void the_page_is_as_wide_as_the_screen(void **state)
+TEST_CASE(the_page_is_as_wide_as_the_screen)
 {
     browser_expect("overflow", 0);
     browser_expect("beyond", 0);
 }
 
-static void the_first_number_of_every_row_is_seen_without_scrolling(void **state)
+TEST_CASE(the_first_number_of_every_row_is_seen_without_scrolling)
 {
     browser_expect("unseen", 0);
 }
 
-static void every_table_figure_and_section_is_there(void **state)
+TEST_CASE(every_table_figure_and_section_is_there)
 {
     browser_expect("tables", SAMPLE_TABLES);
     browser_expect("figures", SAMPLE_FIGURES);
@@ -39,14 +39,14 @@ static void every_table_figure_and_section_is_there(void **state)
     browser_expect("links", SAMPLE_SECTIONS);
 }
 
-static void nothing_is_fetched_and_nothing_runs(void **state)
+TEST_CASE(nothing_is_fetched_and_nothing_runs)
 {
     browser_expect("fetched", 0);
     browser_expect("scripts", 0);
     browser_expect("foreign", 0);
 }
 
-static void text_in_figures_fits_and_can_be_read_on_a_phone(void **state)
+TEST_CASE(text_in_figures_fits_and_can_be_read_on_a_phone)
 {
     browser_expect("spilled", 0);
     double smallest = browser_measure(PHONE, "smallest");
@@ -65,7 +65,7 @@ static double share_of_ink(const wk_image *image, int x, int y, int width, int h
     return (double)ink / (width * height);
 }
 
-static void the_images_are_neither_blank_nor_black(void **state)
+TEST_CASE(the_images_are_neither_blank_nor_black)
 {
     enum { BANDS = 6 };
     wk_image image = browser_picture();
@@ -87,13 +87,5 @@ int main(void)
         print_message("skipped: no Chromium; install it or set WAKER_CHROMIUM\n");
         return BROWSER_SKIPPED;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_is_as_wide_as_the_screen),
-        cmocka_unit_test(the_first_number_of_every_row_is_seen_without_scrolling),
-        cmocka_unit_test(every_table_figure_and_section_is_there),
-        cmocka_unit_test(nothing_is_fetched_and_nothing_runs),
-        cmocka_unit_test(text_in_figures_fits_and_can_be_read_on_a_phone),
-        cmocka_unit_test(the_images_are_neither_blank_nor_black),
-    };
-    return cmocka_run_group_tests(tests, look, forget);
+    return run_all_tests(look, forget);
 }

@@ -35,7 +35,7 @@ static const wk_improvement *find_pair(const char *metric, const char *x, const 
     return NULL;
 }
 
-static void the_probability_of_improvement_is_that_of_the_pairs(void **state)
+TEST_CASE(the_probability_of_improvement_is_that_of_the_pairs)
 {
     make_pair("pair");
     open_report(&f, "pair", usual);
@@ -50,7 +50,7 @@ static void the_probability_of_improvement_is_that_of_the_pairs(void **state)
     wk_report_free(&f);
 }
 
-static void scores_are_divided_by_the_highest_of_their_task(void **state)
+TEST_CASE(scores_are_divided_by_the_highest_of_their_task)
 {
     open_report(&f, "pair", usual);
     bool found = false;
@@ -65,7 +65,7 @@ static void scores_are_divided_by_the_highest_of_their_task(void **state)
     wk_report_free(&f);
 }
 
-static void what_is_missing_is_said(void **state)
+TEST_CASE(what_is_missing_is_said)
 {
     const made_score both[] = {{"walk", "dr", NULL, 2, 1, false},
                                {"walk", "steep", NULL, 2, 1, false}};
@@ -89,14 +89,14 @@ static void what_is_missing_is_said(void **state)
     wk_report_free(&f);
 }
 
-static void with_a_step_what_others_have_of_it_is_missed(void **state)
+TEST_CASE(with_a_step_what_others_have_of_it_is_missed)
 {
     open_report(&f, "gaps", (wk_results_config){.step = 250000}); // of the test before
     expect_sentence(&f.missing, "gaps/waker-m/0: no result for walk (dr), walk (steep)");
     wk_report_free(&f);
 }
 
-static void a_whole_grid_misses_nothing(void **state)
+TEST_CASE(a_whole_grid_misses_nothing)
 {
     const made_score walk[] = {{"walk", "dr", NULL, 2, 1, false}};
     add_run("whole", "dr", 0, walk, 1);
@@ -108,7 +108,7 @@ static void a_whole_grid_misses_nothing(void **state)
     wk_report_free(&f);
 }
 
-static void runs_without_checkpoints_are_said_to_have_no_maps(void **state)
+TEST_CASE(runs_without_checkpoints_are_said_to_have_no_maps)
 {
     wk_error err = {0};
     open_report(&f, "whole", usual);
@@ -121,7 +121,7 @@ static void runs_without_checkpoints_are_said_to_have_no_maps(void **state)
 }
 
 // 25 methods have 300 pairs: the figure has the 24 of the best one.
-static void of_many_pairs_those_of_the_best_method_are_drawn(void **state)
+TEST_CASE(of_many_pairs_those_of_the_best_method_are_drawn)
 {
     enum { METHODS = 25 };
     const wk_comparison_group group = {"average", "p2e", false};
@@ -153,16 +153,4 @@ static void of_many_pairs_those_of_the_best_method_are_drawn(void **state)
     wk_report_free(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_probability_of_improvement_is_that_of_the_pairs),
-        cmocka_unit_test(scores_are_divided_by_the_highest_of_their_task),
-        cmocka_unit_test(what_is_missing_is_said),
-        cmocka_unit_test(with_a_step_what_others_have_of_it_is_missed),
-        cmocka_unit_test(a_whole_grid_misses_nothing),
-        cmocka_unit_test(of_many_pairs_those_of_the_best_method_are_drawn),
-        cmocka_unit_test(runs_without_checkpoints_are_said_to_have_no_maps),
-    };
-    return cmocka_run_group_tests(tests, made_setup, made_teardown);
-}
+TEST_MAIN(made_setup, made_teardown)

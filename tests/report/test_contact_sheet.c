@@ -25,7 +25,7 @@ static writing read_sheet(const wk_domain *domain, int cell)
     return found;
 }
 
-static void small_images_leave_room_for_what_is_written(void **state)
+TEST_CASE(small_images_leave_room_for_what_is_written)
 {
     toy t = toy_make(TOY_SOUND);
     writing large = read_sheet(&t.domain, 200), small = read_sheet(&t.domain, 8);
@@ -34,7 +34,7 @@ static void small_images_leave_room_for_what_is_written(void **state)
     assert_int_equal(small.captions, large.captions);
 }
 
-static void a_sheet_of_one_column_is_as_wide_as_its_title(void **state)
+TEST_CASE(a_sheet_of_one_column_is_as_wide_as_its_title)
 {
     toy t = toy_make(TOY_SOUND);
     wk_param params[2] = {t.domain.params[0], t.domain.params[1]};
@@ -45,11 +45,4 @@ static void a_sheet_of_one_column_is_as_wide_as_its_title(void **state)
     assert_int_equal(usual.headings, large.headings);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_images_leave_room_for_what_is_written),
-        cmocka_unit_test(a_sheet_of_one_column_is_as_wide_as_its_title),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -71,7 +71,7 @@ static size_t count_points(const wk_figure *figure)
     return count;
 }
 
-static void errors_and_estimates_of_every_environment_are_read(void **state)
+TEST_CASE(errors_and_estimates_of_every_environment_are_read)
 {
     make_run("read", "dr", 0, 100, "random", 3, 3, 0.5);
     open_report(&f, "read", usual);
@@ -85,7 +85,7 @@ static void errors_and_estimates_of_every_environment_are_read(void **state)
     wk_report_free(&f);
 }
 
-static void lists_of_different_lengths_are_named_as_a_problem(void **state)
+TEST_CASE(lists_of_different_lengths_are_named_as_a_problem)
 {
     make_run("uneven", "dr", 0, 100, "random", 3, 2, 0);
     open_report(&f, "uneven", usual);
@@ -95,7 +95,7 @@ static void lists_of_different_lengths_are_named_as_a_problem(void **state)
     wk_report_free(&f);
 }
 
-static void a_policy_has_one_figure_with_one_run_of_each_curriculum(void **state)
+TEST_CASE(a_policy_has_one_figure_with_one_run_of_each_curriculum)
 {
     make_run("many/dr/0", "dr", 0, 100, "random", 7, 7, 0);
     make_run("many/dr/1", "dr", 1, 100, "random", 9, 9, 0);
@@ -110,7 +110,7 @@ static void a_policy_has_one_figure_with_one_run_of_each_curriculum(void **state
     wk_report_free(&f);
 }
 
-static void policies_are_in_the_order_of_the_tasks_not_of_the_files(void **state)
+TEST_CASE(policies_are_in_the_order_of_the_tasks_not_of_the_files)
 {
     make_run("order", "dr", 0, 100, "walk", 4, 4, 0);
     make_run("order", "dr", 0, 200, "stand", 4, 4, 0);
@@ -122,7 +122,7 @@ static void policies_are_in_the_order_of_the_tasks_not_of_the_files(void **state
     wk_report_free(&f);
 }
 
-static void the_newest_measurement_is_drawn_and_at_most_a_hundred_points(void **state)
+TEST_CASE(the_newest_measurement_is_drawn_and_at_most_a_hundred_points)
 {
     make_run("newest", "dr", 0, 100, "random", 10, 10, 0);
     make_run("newest", "dr", 0, 200, "random", 250, 250, 0);
@@ -133,7 +133,7 @@ static void the_newest_measurement_is_drawn_and_at_most_a_hundred_points(void **
 }
 
 // A cloud of one point and a bar alone say what the table says.
-static void one_number_is_no_figure(void **state)
+TEST_CASE(one_number_is_no_figure)
 {
     wk_text text = {0};
     make_run("single", "dr", 0, 100, "random", 1, 1, 0);
@@ -162,7 +162,7 @@ static void make_losses(const char *directory, const char *rule, uint64_t seed, 
 }
 
 // A line for each run that has two points or more, thinned to what can be seen.
-static void losses_have_a_line_for_each_run_and_methods_a_name_once(void **state)
+TEST_CASE(losses_have_a_line_for_each_run_and_methods_a_name_once)
 {
     wk_text svg = {0};
     make_losses("losses/dr/0", "dr", 0, 3);
@@ -195,16 +195,4 @@ static void losses_have_a_line_for_each_run_and_methods_a_name_once(void **state
     wk_report_free(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_and_estimates_of_every_environment_are_read),
-        cmocka_unit_test(lists_of_different_lengths_are_named_as_a_problem),
-        cmocka_unit_test(a_policy_has_one_figure_with_one_run_of_each_curriculum),
-        cmocka_unit_test(policies_are_in_the_order_of_the_tasks_not_of_the_files),
-        cmocka_unit_test(the_newest_measurement_is_drawn_and_at_most_a_hundred_points),
-        cmocka_unit_test(one_number_is_no_figure),
-        cmocka_unit_test(losses_have_a_line_for_each_run_and_methods_a_name_once),
-    };
-    return cmocka_run_group_tests(tests, made_setup, made_teardown);
-}
+TEST_MAIN(made_setup, made_teardown)

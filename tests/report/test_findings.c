@@ -27,7 +27,7 @@ static void expect_first(const char *root, const char *wanted)
 
 static const char *const rules[] = {"waker-m", "waker-r", "dr"};
 
-static void what_is_certain_is_claimed_and_nothing_else(void **state)
+TEST_CASE(what_is_certain_is_claimed_and_nothing_else)
 {
 #define NONE "CVaR 0.1, p2e: no difference can be claimed between 'waker-m'"
     static const struct {
@@ -60,7 +60,7 @@ static void what_is_certain_is_claimed_and_nothing_else(void **state)
     }
 }
 
-static void pairs_without_a_claim_are_named_beside_claims(void **state)
+TEST_CASE(pairs_without_a_claim_are_named_beside_claims)
 {
     static const char *const second[] = {"dr"};
     make("mixed", rules, 2, 5, 0);
@@ -76,11 +76,4 @@ static void pairs_without_a_claim_are_named_beside_claims(void **state)
                  "'dr'. No difference can be claimed between 'waker-m' and 'waker-r'");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_certain_is_claimed_and_nothing_else),
-        cmocka_unit_test(pairs_without_a_claim_are_named_beside_claims),
-    };
-    return cmocka_run_group_tests(tests, made_setup, made_teardown);
-}
+TEST_MAIN(made_setup, made_teardown)

@@ -73,7 +73,7 @@ static void fail_each(wk_status (*attempt)(void), int at_least)
     assert_true(failures >= at_least);
 }
 
-static void plots_survive_each_failing_allocation(void **state)
+TEST_CASE(plots_survive_each_failing_allocation)
 {
     fail_each(draw_lines, 10);
     fail_each(draw_scatter, 10);
@@ -114,7 +114,7 @@ static wk_status make_report(size_t *problems, wk_text *text)
     return status;
 }
 
-static void a_report_survives_every_failing_call(void **state)
+TEST_CASE(a_report_survives_every_failing_call)
 {
     size_t problems, fired = 0;
     wk_text whole = {0};
@@ -141,11 +141,4 @@ static void a_report_survives_every_failing_call(void **state)
     assert_true(fired > 100);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plots_survive_each_failing_allocation),
-        cmocka_unit_test(a_report_survives_every_failing_call),
-    };
-    return cmocka_run_group_tests(tests, made_setup, made_teardown);
-}
+TEST_MAIN(made_setup, made_teardown)

@@ -32,7 +32,7 @@ static void expect_method(const wk_runs *runs, size_t i, const char *method)
     assert_string_equal(runs->items.items[i]->method, method);
 }
 
-static void runs_with_other_settings_are_methods_of_their_own(void **state)
+TEST_CASE(runs_with_other_settings_are_methods_of_their_own)
 {
     make("eta/a", "waker-m", 0, NULL, NULL);
     make("eta/b", "waker-m", 1, "curriculum.temperature", "1"); // what 0 means for waker-m
@@ -51,7 +51,7 @@ static void runs_with_other_settings_are_methods_of_their_own(void **state)
     wk_runs_free(&runs);
 }
 
-static void settings_that_shape_nothing_do_not_count(void **state)
+TEST_CASE(settings_that_shape_nothing_do_not_count)
 {
     make("free/a", "waker-m", 0, "log.every", "77");
     make("free/b", "waker-m", 1, "device", "cpu");
@@ -62,7 +62,7 @@ static void settings_that_shape_nothing_do_not_count(void **state)
     wk_runs_free(&runs);
 }
 
-static void a_difference_between_curricula_is_remarked_on(void **state)
+TEST_CASE(a_difference_between_curricula_is_remarked_on)
 {
     make("between/a", "waker-m", 0, NULL, NULL);
     make("between/b", "ge", 0, "prefill", "500");
@@ -77,7 +77,7 @@ static void a_difference_between_curricula_is_remarked_on(void **state)
     wk_runs_free(&runs);
 }
 
-static void a_split_in_one_domain_names_the_others_alike(void **state)
+TEST_CASE(a_split_in_one_domain_names_the_others_alike)
 {
     made_run clean = {"clean-up", "waker-m", "plan2explore", 0};
     made_config("split/clean", &clean);
@@ -90,7 +90,7 @@ static void a_split_in_one_domain_names_the_others_alike(void **state)
     wk_runs_free(&runs);
 }
 
-static void keys_asked_for_are_in_every_name(void **state)
+TEST_CASE(keys_asked_for_are_in_every_name)
 {
     const char *path = "by";
     make("by/a", "waker-m", 0, "model.rate", "0.001");
@@ -109,7 +109,7 @@ static void keys_asked_for_are_in_every_name(void **state)
     wk_runs_free(&runs);
 }
 
-static void a_label_is_a_method_and_pools_what_the_user_says(void **state)
+TEST_CASE(a_label_is_a_method_and_pools_what_the_user_says)
 {
     make("lab/x=1/a", "waker-m", 0, NULL, NULL);
     make("lab/b", "waker-m", 1, "horizon", "5");
@@ -137,7 +137,7 @@ static void a_label_is_a_method_and_pools_what_the_user_says(void **state)
     wk_runs_free(&runs);
 }
 
-static void two_runs_with_one_seed_are_both_there_or_named(void **state)
+TEST_CASE(two_runs_with_one_seed_are_both_there_or_named)
 {
     make("same/a", "waker-m", 7, NULL, NULL);
     make("same/b", "waker-m", 7, "steps", "500"); // shorter, else the same
@@ -156,7 +156,7 @@ static void two_runs_with_one_seed_are_both_there_or_named(void **state)
     wk_runs_free(&runs);
 }
 
-static void of_two_copies_the_evaluated_one_is_used(void **state)
+TEST_CASE(of_two_copies_the_evaluated_one_is_used)
 {
     made_run run = walker;
     make("copies/a-aborted", "waker-m", 0, NULL, NULL);
@@ -170,7 +170,7 @@ static void of_two_copies_the_evaluated_one_is_used(void **state)
     wk_runs_free(&runs);
 }
 
-static void a_label_pools_seeds_of_several_curricula(void **state)
+TEST_CASE(a_label_pools_seeds_of_several_curricula)
 {
     make("pool/a", "waker-m", 0, NULL, NULL);
     make("pool/b", "dr", 0, NULL, NULL);
@@ -181,7 +181,7 @@ static void a_label_pools_seeds_of_several_curricula(void **state)
     wk_runs_free(&runs);
 }
 
-static void plug_ins_are_compared_by_their_bytes(void **state)
+TEST_CASE(plug_ins_are_compared_by_their_bytes)
 {
     static const char record[] =
         "{\"format\": \"waker-plugin-1\", \"rule_file\": {\"path\": \"/%s/mine.so\", \"sha256\": "
@@ -220,7 +220,7 @@ static void make_many(const char *directory, unsigned bits)
     made_write(directory, &config);
 }
 
-static void methods_that_differ_in_many_settings_are_numbered(void **state)
+TEST_CASE(methods_that_differ_in_many_settings_are_numbered)
 {
     static const unsigned bits[] = {0x00, 0x01, 0x02, 0x04, 0x08, 0x10};
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
@@ -241,7 +241,7 @@ static void methods_that_differ_in_many_settings_are_numbered(void **state)
     wk_runs_free(&runs);
 }
 
-static void a_long_value_is_not_part_of_a_name(void **state)
+TEST_CASE(a_long_value_is_not_part_of_a_name)
 {
     char values[2][200] = {"", ""};
     for (int i = 0; i < 2; i++)
@@ -257,7 +257,7 @@ static void a_long_value_is_not_part_of_a_name(void **state)
     wk_runs_free(&runs);
 }
 
-static void the_table_of_settings_has_every_value_once(void **state)
+TEST_CASE(the_table_of_settings_has_every_value_once)
 {
     make_many("legend/a", 0x00);
     make_many("legend/b", 0x1f);
@@ -287,22 +287,4 @@ static void the_table_of_settings_has_every_value_once(void **state)
     wk_runs_free(&runs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_with_other_settings_are_methods_of_their_own),
-        cmocka_unit_test(settings_that_shape_nothing_do_not_count),
-        cmocka_unit_test(a_difference_between_curricula_is_remarked_on),
-        cmocka_unit_test(a_split_in_one_domain_names_the_others_alike),
-        cmocka_unit_test(keys_asked_for_are_in_every_name),
-        cmocka_unit_test(a_label_is_a_method_and_pools_what_the_user_says),
-        cmocka_unit_test(two_runs_with_one_seed_are_both_there_or_named),
-        cmocka_unit_test(of_two_copies_the_evaluated_one_is_used),
-        cmocka_unit_test(a_label_pools_seeds_of_several_curricula),
-        cmocka_unit_test(plug_ins_are_compared_by_their_bytes),
-        cmocka_unit_test(methods_that_differ_in_many_settings_are_numbered),
-        cmocka_unit_test(a_long_value_is_not_part_of_a_name),
-        cmocka_unit_test(the_table_of_settings_has_every_value_once),
-    };
-    return cmocka_run_group_tests(tests, made_setup, made_teardown);
-}
+TEST_MAIN(made_setup, made_teardown)

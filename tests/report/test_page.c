@@ -26,7 +26,7 @@ static char *finish(wk_page *page)
     return text.chars;
 }
 
-static void contents_list_the_sections(void **state)
+TEST_CASE(contents_list_the_sections)
 {
     wk_page *page = create();
     wk_page_section(page, "One & only");
@@ -39,7 +39,7 @@ static void contents_list_the_sections(void **state)
     free(html);
 }
 
-static void figures_in_a_row_share_a_grid(void **state)
+TEST_CASE(figures_in_a_row_share_a_grid)
 {
     wk_page *page = create();
     wk_figure *figure = sample_figure(7);
@@ -59,7 +59,7 @@ static void figures_in_a_row_share_a_grid(void **state)
     free(html);
 }
 
-static void all_text_is_escaped(void **state)
+TEST_CASE(all_text_is_escaped)
 {
     static const char evil[] = "</title><script>alert(\"1\")</script><a href='x'>&";
     wk_page *page = NULL;
@@ -93,7 +93,7 @@ static void all_text_is_escaped(void **state)
     free(html);
 }
 
-static void a_page_without_sections_has_no_contents(void **state)
+TEST_CASE(a_page_without_sections_has_no_contents)
 {
     wk_page *page = create();
     wk_page_paragraph(page, "%d%%", 5);
@@ -103,7 +103,7 @@ static void a_page_without_sections_has_no_contents(void **state)
     free(html);
 }
 
-static void equal_pages_give_equal_bytes(void **state)
+TEST_CASE(equal_pages_give_equal_bytes)
 {
     wk_text one = {0}, two = {0};
     sample_page(&one);
@@ -175,7 +175,7 @@ static const char reader[] =
     "for l in p.links if 'download' in l}\n"
     "assert files == {'results.csv': b'a,b\\n1,2\\n'}, files\n";
 
-static void pythons_parser_reads_the_page_back(void **state)
+TEST_CASE(pythons_parser_reads_the_page_back)
 {
     need_python();
     wk_text text = {0};
@@ -186,7 +186,7 @@ static void pythons_parser_reads_the_page_back(void **state)
     unlink(PATH);
 }
 
-static void long_names_are_broken_into_lines(void **state)
+TEST_CASE(long_names_are_broken_into_lines)
 {
     wk_page *page;
     wk_text text = {0};
@@ -207,16 +207,4 @@ static void long_names_are_broken_into_lines(void **state)
     wk_text_free(&text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contents_list_the_sections),
-        cmocka_unit_test(figures_in_a_row_share_a_grid),
-        cmocka_unit_test(all_text_is_escaped),
-        cmocka_unit_test(a_page_without_sections_has_no_contents),
-        cmocka_unit_test(equal_pages_give_equal_bytes),
-        cmocka_unit_test(pythons_parser_reads_the_page_back),
-        cmocka_unit_test(long_names_are_broken_into_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -36,7 +36,7 @@ static void expect_problem(const char *path, const char *file, const char *what)
     wk_runs_free(&runs);
 }
 
-static void runs_are_found_in_a_tree_and_sorted(void **state)
+TEST_CASE(runs_are_found_in_a_tree_and_sorted)
 {
     made_run other = walker;
     made_whole("tree/terrain-walker/waker-m/3", walker, walk, 2);
@@ -56,7 +56,7 @@ static void runs_are_found_in_a_tree_and_sorted(void **state)
     wk_runs_free(&runs);
 }
 
-static void an_evaluation_gives_the_score_that_counts(void **state)
+TEST_CASE(an_evaluation_gives_the_score_that_counts)
 {
     const made_score scores[] = {{"walk", "dr", NULL, 700.25, 400.125, false},
                                  {"sort", "extra-block", NULL, 0.75, 0.5, true}};
@@ -75,7 +75,7 @@ static void an_evaluation_gives_the_score_that_counts(void **state)
     wk_runs_free(&runs);
 }
 
-static void parts_of_a_combined_run_are_named(void **state)
+TEST_CASE(parts_of_a_combined_run_are_named)
 {
     made_run combined = {"combined", "dr", "plan2explore", 0};
     const made_score scores[] = {{"sort", "dr", "clean-up", 0.5, 0.25, true}};
@@ -85,7 +85,7 @@ static void parts_of_a_combined_run_are_named(void **state)
     wk_runs_free(&runs);
 }
 
-static void model_errors_are_read_with_what_is_not_known(void **state)
+TEST_CASE(model_errors_are_read_with_what_is_not_known)
 {
     made_config("errors", &walker);
     made_file("errors/eval/model-error-000000500000.json",
@@ -104,7 +104,7 @@ static void model_errors_are_read_with_what_is_not_known(void **state)
     wk_runs_free(&runs);
 }
 
-static void the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_skipped(void **state)
+TEST_CASE(the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_skipped)
 {
     made_config("log", &walker);
     made_file("log/metrics.jsonl",
@@ -142,7 +142,7 @@ static void the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_sk
 }
 
 // One of its three updates that are logged is as it should be.
-static void a_run_whose_exploration_stood_still_is_remarked_on(void **state)
+TEST_CASE(a_run_whose_exploration_stood_still_is_remarked_on)
 {
 #define EXPLORING(step, norm)                                                                      \
     "{\"agent_step\": " step ", \"train/actor_grad_norm_expl\": " norm                             \
@@ -161,14 +161,14 @@ static void a_run_whose_exploration_stood_still_is_remarked_on(void **state)
     wk_runs_free(&runs);
 }
 
-static void a_broken_line_of_the_log_is_named(void **state)
+TEST_CASE(a_broken_line_of_the_log_is_named)
 {
     made_config("bad-log", &walker);
     made_file("bad-log/metrics.jsonl", "{\"agent_step\": 10}\n{\"agent_step\": oops}\n{}\n");
     expect_problem("bad-log", "bad-log/metrics.jsonl", "line 2");
 }
 
-static void a_torn_evaluation_is_left_out_and_named(void **state)
+TEST_CASE(a_torn_evaluation_is_left_out_and_named)
 {
     made_whole("torn", walker, walk, 2);
     made_file("torn/eval/adapted-000001000000.json", "{\"format\":\"waker-eval-1\",\"tasks\":[{");
@@ -178,7 +178,7 @@ static void a_torn_evaluation_is_left_out_and_named(void **state)
     wk_runs_free(&runs);
 }
 
-static void results_of_another_run_are_left_out(void **state)
+TEST_CASE(results_of_another_run_are_left_out)
 {
     static const struct {
         made_run run;
@@ -198,7 +198,7 @@ static void results_of_another_run_are_left_out(void **state)
     }
 }
 
-static void files_that_are_not_evaluations_are_named(void **state)
+TEST_CASE(files_that_are_not_evaluations_are_named)
 {
     static const struct {
         const char *text, *what;
@@ -222,7 +222,7 @@ static void files_that_are_not_evaluations_are_named(void **state)
     }
 }
 
-static void directories_without_runs_are_refused(void **state)
+TEST_CASE(directories_without_runs_are_refused)
 {
     wk_error err = {0};
     assert_ok(wk_dir_create("empty/folder", &err));
@@ -232,7 +232,7 @@ static void directories_without_runs_are_refused(void **state)
     expect_refused("file/text", WK_E_INPUT, "is not a directory");
 }
 
-static void a_configuration_of_something_else_is_left_out(void **state)
+TEST_CASE(a_configuration_of_something_else_is_left_out)
 {
     made_file("hydra/a/config.yaml", "model: {layers: 3}\n");
     expect_refused("hydra", WK_E_FORMAT, "hydra/a");
@@ -240,7 +240,7 @@ static void a_configuration_of_something_else_is_left_out(void **state)
     expect_problem("hydra", "hydra/a", "config.yaml");
 }
 
-static void a_copy_of_a_run_counts_once(void **state)
+TEST_CASE(a_copy_of_a_run_counts_once)
 {
     made_whole("twice/one", walker, walk, 2);
     made_whole("twice/two", walker, walk, 2);
@@ -256,7 +256,7 @@ static void a_copy_of_a_run_counts_once(void **state)
 }
 
 // As a shell's * gives them.
-static void the_list_of_a_population_is_no_run(void **state)
+TEST_CASE(the_list_of_a_population_is_no_run)
 {
     wk_error err = {0};
     wk_runs runs = {0};
@@ -269,23 +269,4 @@ static void the_list_of_a_population_is_no_run(void **state)
     wk_runs_free(&runs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_are_found_in_a_tree_and_sorted),
-        cmocka_unit_test(an_evaluation_gives_the_score_that_counts),
-        cmocka_unit_test(parts_of_a_combined_run_are_named),
-        cmocka_unit_test(model_errors_are_read_with_what_is_not_known),
-        cmocka_unit_test(the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_skipped),
-        cmocka_unit_test(a_run_whose_exploration_stood_still_is_remarked_on),
-        cmocka_unit_test(a_broken_line_of_the_log_is_named),
-        cmocka_unit_test(a_torn_evaluation_is_left_out_and_named),
-        cmocka_unit_test(results_of_another_run_are_left_out),
-        cmocka_unit_test(files_that_are_not_evaluations_are_named),
-        cmocka_unit_test(directories_without_runs_are_refused),
-        cmocka_unit_test(a_configuration_of_something_else_is_left_out),
-        cmocka_unit_test(a_copy_of_a_run_counts_once),
-        cmocka_unit_test(the_list_of_a_population_is_no_run),
-    };
-    return cmocka_run_group_tests(tests, made_setup, made_teardown);
-}
+TEST_MAIN(made_setup, made_teardown)

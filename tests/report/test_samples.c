@@ -15,7 +15,7 @@ static void score(const char *directory, const made_run *run, uint64_t step, mad
     made_eval_of(directory, run, "adapted", step, sample, scores, 1);
 }
 
-static void a_quick_look_does_not_flip_a_winner(void **state)
+TEST_CASE(a_quick_look_does_not_flip_a_winner)
 {
     made_config("flip/dr", &dr);
     made_config("flip/m", &ours);
@@ -35,7 +35,7 @@ static void a_quick_look_does_not_flip_a_winner(void **state)
     wk_report_free(&f);
 }
 
-static void a_run_with_a_quick_look_alone_is_left_out_with_advice(void **state)
+TEST_CASE(a_run_with_a_quick_look_alone_is_left_out_with_advice)
 {
     made_config("alone/dr", &dr);
     made_config("alone/m", &ours);
@@ -48,7 +48,7 @@ static void a_run_with_a_quick_look_alone_is_left_out_with_advice(void **state)
     wk_report_free(&f);
 }
 
-static void another_seed_of_the_evaluation_is_another_sample(void **state)
+TEST_CASE(another_seed_of_the_evaluation_is_another_sample)
 {
     made_config("seeds/dr", &dr);
     made_config("seeds/m", &ours);
@@ -62,7 +62,7 @@ static void another_seed_of_the_evaluation_is_another_sample(void **state)
 }
 
 // Evaluations along training are small, the last one is done again with more.
-static void curves_are_of_the_sample_with_most_points(void **state)
+TEST_CASE(curves_are_of_the_sample_with_most_points)
 {
     made_config("curve/dr", &dr);
     for (uint64_t k = 1; k <= 3; k++)
@@ -80,7 +80,7 @@ static void curves_are_of_the_sample_with_most_points(void **state)
     wk_report_free(&f);
 }
 
-static void one_measurement_in_two_files_counts_once(void **state)
+TEST_CASE(one_measurement_in_two_files_counts_once)
 {
     made_config("twice/dr", &dr);
     score("twice/dr", &dr, 500000, full, 600);
@@ -95,7 +95,7 @@ static void one_measurement_in_two_files_counts_once(void **state)
     wk_report_free(&f);
 }
 
-static void kinds_of_policies_are_not_mixed_in_silence(void **state)
+TEST_CASE(kinds_of_policies_are_not_mixed_in_silence)
 {
     const made_score walk[] = {{"walk", "dr", NULL, 600, 500, false}};
     made_config("kinds/dr", &dr);
@@ -119,7 +119,7 @@ static void measure(const char *path, const made_run *run, int envs, double mean
               2 * mean);
 }
 
-static void model_errors_are_of_one_sample(void **state)
+TEST_CASE(model_errors_are_of_one_sample)
 {
     double mean, sd;
     made_config("errors/dr", &dr);
@@ -138,7 +138,7 @@ static void model_errors_are_of_one_sample(void **state)
 }
 
 // Of as many episodes whole ones count, whatever the names of the files.
-static void model_errors_of_cut_episodes_are_left_out(void **state)
+TEST_CASE(model_errors_of_cut_episodes_are_left_out)
 {
     double mean, sd;
     made_config("cut/m", &ours);
@@ -155,17 +155,4 @@ static void model_errors_of_cut_episodes_are_left_out(void **state)
     wk_report_free(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_quick_look_does_not_flip_a_winner),
-        cmocka_unit_test(a_run_with_a_quick_look_alone_is_left_out_with_advice),
-        cmocka_unit_test(another_seed_of_the_evaluation_is_another_sample),
-        cmocka_unit_test(curves_are_of_the_sample_with_most_points),
-        cmocka_unit_test(one_measurement_in_two_files_counts_once),
-        cmocka_unit_test(kinds_of_policies_are_not_mixed_in_silence),
-        cmocka_unit_test(model_errors_are_of_one_sample),
-        cmocka_unit_test(model_errors_of_cut_episodes_are_left_out),
-    };
-    return cmocka_run_group_tests(tests, made_setup, made_teardown);
-}
+TEST_MAIN(made_setup, made_teardown)

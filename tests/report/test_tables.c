@@ -35,7 +35,7 @@ static void expect_method(wk_table_kind kind, size_t column, const char *method)
     assert_string_equal(entry_of(&f, kind, 0, column)->key.names[WK_FIELD_CURRICULUM], method);
 }
 
-static void entries_are_means_and_deviations_over_seeds(void **state)
+TEST_CASE(entries_are_means_and_deviations_over_seeds)
 {
     make_grid("grid");
     open_report(&f, "grid", usual);
@@ -68,7 +68,7 @@ static void make_pair(const char *root, uint64_t seeds, double other)
     }
 }
 
-static void only_what_is_certainly_the_highest_is_marked(void **state)
+TEST_CASE(only_what_is_certainly_the_highest_is_marked)
 {
     static const struct {
         const char *root;
@@ -85,7 +85,7 @@ static void only_what_is_certainly_the_highest_is_marked(void **state)
     }
 }
 
-static void nothing_is_marked_where_nobody_scores(void **state)
+TEST_CASE(nothing_is_marked_where_nobody_scores)
 {
     const made_score none[] = {{"walk", "dr", NULL, 0, 0, false}};
     add_run("none", (made_run){"terrain-walker", "dr", "plan2explore", 0}, none, 1);
@@ -94,7 +94,7 @@ static void nothing_is_marked_where_nobody_scores(void **state)
     wk_report_free(&f);
 }
 
-static void the_papers_values_are_shown_below_ours(void **state)
+TEST_CASE(the_papers_values_are_shown_below_ours)
 {
     const made_score push[] = {{"push", "dr", NULL, 0.9, 0.8, true},
                                {"push", "extra-block", NULL, 0.5, 0.4, true}};
@@ -123,7 +123,7 @@ static void the_papers_values_are_shown_below_ours(void **state)
 }
 
 // Table 2 of the paper: 0.5 and 0.25 are 0.375; a run without push is not compared with them.
-static void cases_are_averaged_over_tasks_that_all_runs_have(void **state)
+TEST_CASE(cases_are_averaged_over_tasks_that_all_runs_have)
 {
     const made_score both[] = {{"push", "extra-block", NULL, 0.5, 0.4, true},
                                {"sort", "extra-block", NULL, 0.25, 0.1, true}};
@@ -141,7 +141,7 @@ static void cases_are_averaged_over_tasks_that_all_runs_have(void **state)
     wk_report_free(&f);
 }
 
-static void the_papers_mean_over_tasks_is_shown_for_its_own_tasks(void **state)
+TEST_CASE(the_papers_mean_over_tasks_is_shown_for_its_own_tasks)
 {
     const made_score tasks[] = {{"push", "extra-block", NULL, 0.5, 0.4, true},
                                 {"sort", "extra-block", NULL, 0.25, 0.1, true},
@@ -155,7 +155,7 @@ static void the_papers_mean_over_tasks_is_shown_for_its_own_tasks(void **state)
 }
 
 // 1,000 runs of 20 out-of-distribution scores each.
-static void many_runs_are_collected_in_time(void **state)
+TEST_CASE(many_runs_are_collected_in_time)
 {
     enum { RUNS = 1000, TASKS = 5, CASES = 4 };
     static const char *const tasks[TASKS] = {"stand", "walk", "run", "flip", "walk-backward"};
@@ -198,7 +198,7 @@ static void many_runs_are_collected_in_time(void **state)
     wk_arena_reset(&runs.memory.arena);
 }
 
-static void parts_of_the_combined_domain_have_a_table_of_their_own(void **state)
+TEST_CASE(parts_of_the_combined_domain_have_a_table_of_their_own)
 {
     const made_score scores[] = {{"walk", "dr", "terrain-walker", 600, 500, false},
                                  {"walk", "steep", "terrain-walker", 400, 300, false}};
@@ -211,7 +211,7 @@ static void parts_of_the_combined_domain_have_a_table_of_their_own(void **state)
     wk_report_free(&f);
 }
 
-static void the_last_step_of_the_preferred_policy_counts(void **state)
+TEST_CASE(the_last_step_of_the_preferred_policy_counts)
 {
     made_run run = {"terrain-walker", "dr", "plan2explore", 0};
     const made_score first[] = {{"walk", "dr", NULL, 1, 1, false}},
@@ -273,7 +273,7 @@ static void check_line(size_t row, bool papers, char *line)
 }
 
 // Every line that names a row of the table is compared with it.
-static void text_parses_back_to_the_numbers(void **state)
+TEST_CASE(text_parses_back_to_the_numbers)
 {
     wk_text text = {0};
     int lines[2] = {0}; // ours, the paper's
@@ -301,7 +301,7 @@ static char *field(char **line)
     return begin;
 }
 
-static void csv_parses_back_to_the_same_bits(void **state)
+TEST_CASE(csv_parses_back_to_the_same_bits)
 {
     open_report(&f, "grid", usual);
     wk_text csv = {0};
@@ -330,7 +330,7 @@ static void csv_parses_back_to_the_same_bits(void **state)
     wk_report_free(&f);
 }
 
-static void names_are_escaped_in_csv(void **state)
+TEST_CASE(names_are_escaped_in_csv)
 {
     static const char *const cases[][2] = {
         {"say \"a,b\"", "\"say \"\"a,b\"\"\""},
@@ -345,7 +345,7 @@ static void names_are_escaped_in_csv(void **state)
     }
 }
 
-static void names_do_not_steer_terminals(void **state)
+TEST_CASE(names_do_not_steer_terminals)
 {
     wk_report_memory memory = {0};
     wk_report_table table = {.memory = &memory, .title = "t", .text.caption = "c"};
@@ -359,7 +359,7 @@ static void names_do_not_steer_terminals(void **state)
     wk_arena_reset(&memory.arena);
 }
 
-static void the_papers_file_is_read_whole(void **state)
+TEST_CASE(the_papers_file_is_read_whole)
 {
     wk_report_memory memory = {0};
     wk_paper paper;
@@ -373,23 +373,4 @@ static void the_papers_file_is_read_whole(void **state)
     wk_arena_reset(&memory.arena);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entries_are_means_and_deviations_over_seeds),
-        cmocka_unit_test(only_what_is_certainly_the_highest_is_marked),
-        cmocka_unit_test(nothing_is_marked_where_nobody_scores),
-        cmocka_unit_test(the_papers_values_are_shown_below_ours),
-        cmocka_unit_test(the_papers_mean_over_tasks_is_shown_for_its_own_tasks),
-        cmocka_unit_test(cases_are_averaged_over_tasks_that_all_runs_have),
-        cmocka_unit_test(many_runs_are_collected_in_time),
-        cmocka_unit_test(parts_of_the_combined_domain_have_a_table_of_their_own),
-        cmocka_unit_test(the_last_step_of_the_preferred_policy_counts),
-        cmocka_unit_test(text_parses_back_to_the_numbers),
-        cmocka_unit_test(csv_parses_back_to_the_same_bits),
-        cmocka_unit_test(names_are_escaped_in_csv),
-        cmocka_unit_test(names_do_not_steer_terminals),
-        cmocka_unit_test(the_papers_file_is_read_whole),
-    };
-    return cmocka_run_group_tests(tests, made_setup, made_teardown);
-}
+TEST_MAIN(made_setup, made_teardown)

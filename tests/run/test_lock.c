@@ -39,7 +39,7 @@ static int leave(void **state)
     return system("rm -r " PLACE);
 }
 
-static void a_call_that_is_interrupted_is_repeated(void **state)
+TEST_CASE(a_call_that_is_interrupted_is_repeated)
 {
     wk_lock lock = {0};
     interrupted = 3;
@@ -48,7 +48,7 @@ static void a_call_that_is_interrupted_is_repeated(void **state)
     wk_lock_release(&lock);
 }
 
-static void a_call_that_is_interrupted_for_ever_ends_with_a_stop(void **state)
+TEST_CASE(a_call_that_is_interrupted_for_ever_ends_with_a_stop)
 {
     wk_lock lock = {0};
     interrupted = 1 << 30, stop_at = 5;
@@ -57,7 +57,7 @@ static void a_call_that_is_interrupted_for_ever_ends_with_a_stop(void **state)
     assert_int_equal(calls, 5);
 }
 
-static void a_wait_for_another_process_ends_with_a_stop(void **state)
+TEST_CASE(a_wait_for_another_process_ends_with_a_stop)
 {
     wk_lock held = {0}, lock = {0};
     assert_ok(wk_lock_take(dir, &held, &err));
@@ -71,11 +71,5 @@ static void a_wait_for_another_process_ends_with_a_stop(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
-    const struct CMUnitTest tests[] = {
-        TEST(a_call_that_is_interrupted_is_repeated),
-        TEST(a_call_that_is_interrupted_for_ever_ends_with_a_stop),
-        TEST(a_wait_for_another_process_ends_with_a_stop),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_each_test(enter, leave);
 }

@@ -29,7 +29,7 @@ static void write_file(const char *text)
     assert_ok(wk_file_write(PLACE "/population.yaml", text, strlen(text), &err));
 }
 
-static void names_read_back_in_order(void **state)
+TEST_CASE(names_read_back_in_order)
 {
     wk_population p = names("waker-m-seed0", "dr-seed0"), back;
     bool exists;
@@ -44,7 +44,7 @@ static void names_read_back_in_order(void **state)
     assert_string_equal(back.names[1], "dr-seed0");
 }
 
-static void runs_are_added_and_those_never_begun_dropped(void **state)
+TEST_CASE(runs_are_added_and_those_never_begun_dropped)
 {
     wk_population p = names("begun", "never"), back;
     assert_ok(wk_population_record(PLACE, &p, &err));
@@ -58,7 +58,7 @@ static void runs_are_added_and_those_never_begun_dropped(void **state)
     assert_string_equal(back.names[1], "more");
 }
 
-static void files_of_others_are_refused(void **state)
+TEST_CASE(files_of_others_are_refused)
 {
     static const char *const texts[] = {
         "",
@@ -86,7 +86,7 @@ static void files_of_others_are_refused(void **state)
     }
 }
 
-static void more_runs_than_a_population_has_are_refused(void **state)
+TEST_CASE(more_runs_than_a_population_has_are_refused)
 {
     wk_population p;
     wk_text text = {0};
@@ -98,7 +98,7 @@ static void more_runs_than_a_population_has_are_refused(void **state)
     assert_refused(wk_population_read(PLACE, &p, &err), WK_E_INPUT, "more than 64 runs");
 }
 
-static void a_link_leads_to_no_run(void **state)
+TEST_CASE(a_link_leads_to_no_run)
 {
     char path[WK_PATH_MAX];
     bool begun = true;
@@ -115,14 +115,4 @@ static void a_link_leads_to_no_run(void **state)
     assert_refused(wk_population_path(PLACE, "b", path, &begun, &err), WK_E_INPUT, "symbolic link");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(names_read_back_in_order, clean, clean),
-        cmocka_unit_test_setup_teardown(runs_are_added_and_those_never_begun_dropped, clean, clean),
-        cmocka_unit_test_setup_teardown(files_of_others_are_refused, clean, clean),
-        cmocka_unit_test_setup_teardown(more_runs_than_a_population_has_are_refused, clean, clean),
-        cmocka_unit_test_setup_teardown(a_link_leads_to_no_run, clean, clean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(clean, clean)

@@ -75,7 +75,7 @@ static void same_as_stored(int task)
     wk_saved_run_close(&run);
 }
 
-static void tasks_defined_anew_get_the_stored_numbers_bit_for_bit(void **state)
+TEST_CASE(tasks_defined_anew_get_the_stored_numbers_bit_for_bit)
 {
     static const struct {
         const char *domain, *reward;
@@ -95,7 +95,7 @@ static void tasks_defined_anew_get_the_stored_numbers_bit_for_bit(void **state)
     }
 }
 
-static void threads_and_repetition_change_nothing(void **state)
+TEST_CASE(threads_and_repetition_change_nothing)
 {
     char *first, *second;
     size_t sizes[2];
@@ -112,7 +112,7 @@ static void threads_and_repetition_change_nothing(void **state)
     free(second);
 }
 
-static void episodes_that_came_since_are_added(void **state)
+TEST_CASE(episodes_that_came_since_are_added)
 {
     collect("toy", 200);
     wk_relabel_result before = relabel(PLUGINS "again_west.so", 1);
@@ -165,7 +165,7 @@ static wk_recorded_reward west_recorded(caller *c)
         .context = c};
 }
 
-static void a_function_of_the_caller_gets_whole_episodes(void **state)
+TEST_CASE(a_function_of_the_caller_gets_whole_episodes)
 {
     caller c;
     wk_relabel_result result;
@@ -195,7 +195,7 @@ static void refused(const wk_recorded_reward *reward, wk_status status, const ch
     assert_int_not_equal(access(RUN "/rewards", F_OK), 0);
 }
 
-static void a_function_that_fails_leaves_the_run_as_it_was(void **state)
+TEST_CASE(a_function_that_fails_leaves_the_run_as_it_was)
 {
     caller c;
     wk_recorded_reward reward = west_recorded(&c);
@@ -218,7 +218,7 @@ static void a_function_that_fails_leaves_the_run_as_it_was(void **state)
 }
 
 // A byte of a file of rewards flipped, at many places: never taken for another.
-static void damaged_files_are_refused(void **state)
+TEST_CASE(damaged_files_are_refused)
 {
     char *bytes;
     size_t size;
@@ -247,7 +247,7 @@ static double position(const wk_reward_view *view, void *memory)
     return x ? *x : 0;
 }
 
-static void domains_that_cannot_be_read_say_so(void **state)
+TEST_CASE(domains_that_cannot_be_read_say_so)
 {
     toy sound = toy_make(TOY_SOUND);
     const wk_reward reward = {
@@ -286,7 +286,7 @@ static double counted(const wk_reward_view *view, void *memory)
 }
 
 // A saved state continues with what the reward kept of the episode.
-static void a_saved_state_has_the_memory_of_the_reward(void **state)
+TEST_CASE(a_saved_state_has_the_memory_of_the_reward)
 {
     const wk_domain *inner;
     const wk_reward reward = {.abi = WK_REWARD_ABI,
@@ -344,7 +344,7 @@ static double aligned(const wk_reward_view *view, void *memory)
     return 1;
 }
 
-static void a_reward_leaves_what_is_seen_and_saved_as_it_is(void **state)
+TEST_CASE(a_reward_leaves_what_is_seen_and_saved_as_it_is)
 {
     const wk_domain *inner;
     assert_ok(wk_domain_find("toy", &inner, &err));
@@ -381,18 +381,4 @@ static void a_reward_leaves_what_is_seen_and_saved_as_it_is(void **state)
     wk_relabelled_destroy(r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks_defined_anew_get_the_stored_numbers_bit_for_bit),
-        cmocka_unit_test(threads_and_repetition_change_nothing),
-        cmocka_unit_test(episodes_that_came_since_are_added),
-        cmocka_unit_test(a_function_of_the_caller_gets_whole_episodes),
-        cmocka_unit_test(a_function_that_fails_leaves_the_run_as_it_was),
-        cmocka_unit_test(damaged_files_are_refused),
-        cmocka_unit_test(a_reward_leaves_what_is_seen_and_saved_as_it_is),
-        cmocka_unit_test(domains_that_cannot_be_read_say_so),
-        cmocka_unit_test(a_saved_state_has_the_memory_of_the_reward),
-    };
-    return cmocka_run_group_tests(tests, NULL, teardown);
-}
+TEST_MAIN(NULL, teardown)

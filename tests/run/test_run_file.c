@@ -68,7 +68,7 @@ static void expect_refusal(size_t at, const void *with, size_t count, const char
 
 static const size_t running = sizeof(wk_run_header) + sizeof(wk_trainer_counters);
 
-static void what_was_saved_is_accepted(void **state)
+TEST_CASE(what_was_saved_is_accepted)
 {
     wk_error err = {0};
     assert_ok(resume(bytes, size, &err));
@@ -77,7 +77,7 @@ static void what_was_saved_is_accepted(void **state)
 #define COUNTER(member) sizeof(wk_run_header) + offsetof(wk_trainer_counters, member)
 #define EPISODE(member) running + offsetof(wk_running_episode, member)
 
-static void counters_and_episodes_that_cannot_be_are_refused(void **state)
+TEST_CASE(counters_and_episodes_that_cannot_be_are_refused)
 {
     const uint64_t every = (uint64_t)config.train_every, huge = UINT64_MAX;
     const struct {
@@ -105,13 +105,13 @@ static void counters_and_episodes_that_cannot_be_are_refused(void **state)
         expect_refusal(cases[i].at, &cases[i].value, sizeof cases[i].value, cases[i].message);
 }
 
-static void numbers_that_are_none_are_refused(void **state)
+TEST_CASE(numbers_that_are_none_are_refused)
 {
     size_t actions = running + (size_t)config.env_count * sizeof(wk_running_episode);
     expect_refusal(actions, &(float){NAN}, sizeof(float), "an action is not a finite number");
 }
 
-static void blocks_that_do_not_fit_are_refused(void **state)
+TEST_CASE(blocks_that_do_not_fit_are_refused)
 {
     wk_error err = {0};
     // Anything cut off or added at the end leaves a block short or bytes over.
@@ -127,7 +127,7 @@ static void blocks_that_do_not_fit_are_refused(void **state)
 }
 
 // Its place has a fixed size, so that files of older and newer programs have the same layout.
-static void the_schedule_is_saved_in_512_bytes(void **state)
+TEST_CASE(the_schedule_is_saved_in_512_bytes)
 {
     wk_error err = {0};
     wk_trainer *t;
@@ -157,15 +157,4 @@ static void the_schedule_is_saved_in_512_bytes(void **state)
     trainer_destroy(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_saved_is_accepted, begin, end),
-        cmocka_unit_test_setup_teardown(counters_and_episodes_that_cannot_be_are_refused, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(numbers_that_are_none_are_refused, begin, end),
-        cmocka_unit_test_setup_teardown(the_schedule_is_saved_in_512_bytes, begin, end),
-        cmocka_unit_test_setup_teardown(blocks_that_do_not_fit_are_refused, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(begin, end)

@@ -44,7 +44,7 @@ static void assert_not_opened(const wk_weights_choice *choice, wk_status status,
     wk_saved_run_close(&run);
 }
 
-static void the_steps_of_a_run_are_listed_oldest_first(void **state)
+TEST_CASE(the_steps_of_a_run_are_listed_oldest_first)
 {
     uint64_t steps[8];
     assert_int_equal(weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8), 2);
@@ -55,7 +55,7 @@ static void the_steps_of_a_run_are_listed_oldest_first(void **state)
 }
 
 // Names that only look like ours, and folders without weights in them, do not count.
-static void other_files_are_not_taken_for_weights(void **state)
+TEST_CASE(other_files_are_not_taken_for_weights)
 {
     uint64_t steps[8];
     const char *const names[] = {RUN "/snapshots/step-7.safetensors",
@@ -96,7 +96,7 @@ static bool same_choice(const wk_weights_choice *a, const wk_weights_choice *b)
     return same;
 }
 
-static void the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot(void **state)
+TEST_CASE(the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot)
 {
     uint64_t steps[8];
     weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
@@ -109,7 +109,7 @@ static void the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot(
     assert_false(same_choice(&last, &first));
 }
 
-static void a_loaded_learner_says_what_it_is(void **state)
+TEST_CASE(a_loaded_learner_says_what_it_is)
 {
     wk_weights_choice config = newest(WK_WEIGHTS_SNAPSHOT);
     config.device = "cpu";
@@ -126,7 +126,7 @@ static void a_loaded_learner_says_what_it_is(void **state)
     wk_saved_run_close(&run);
 }
 
-static void the_learner_gets_the_tasks_asked_for(void **state)
+TEST_CASE(the_learner_gets_the_tasks_asked_for)
 {
     wk_weights_choice config = newest(WK_WEIGHTS_SNAPSHOT);
     wk_saved_run run = {0};
@@ -148,7 +148,7 @@ static void the_learner_gets_the_tasks_asked_for(void **state)
     assert_not_opened(&config, WK_E_NOT_FOUND, "fly");
 }
 
-static void a_run_is_opened_as_deep_as_asked(void **state)
+TEST_CASE(a_run_is_opened_as_deep_as_asked)
 {
     static const wk_saved_depth depths[] = {WK_SAVED_CONFIG, WK_SAVED_WORLD, WK_SAVED_CHECKPOINT,
                                             WK_SAVED_CURRICULUM};
@@ -167,7 +167,7 @@ static void a_run_is_opened_as_deep_as_asked(void **state)
 }
 
 // Loading again replaces the learner and leaves the run's own configuration alone.
-static void another_step_can_be_loaded_into_the_same_run(void **state)
+TEST_CASE(another_step_can_be_loaded_into_the_same_run)
 {
     uint64_t steps[8];
     weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
@@ -184,7 +184,7 @@ static void another_step_can_be_loaded_into_the_same_run(void **state)
     wk_saved_run_close(&run);
 }
 
-static void what_is_not_there_is_said_with_what_is(void **state)
+TEST_CASE(what_is_not_there_is_said_with_what_is)
 {
     wk_weights_choice config = newest(WK_WEIGHTS_SNAPSHOT);
     char steps[32];
@@ -197,7 +197,7 @@ static void what_is_not_there_is_said_with_what_is(void **state)
     assert_refused(wk_saved_run_open(OTHER, &options, &run, &err), WK_E_NOT_FOUND, "holds no run");
 }
 
-static void snapshots_say_which_run_they_are_of(void **state)
+TEST_CASE(snapshots_say_which_run_they_are_of)
 {
     char path[WK_PATH_MAX], tasks[WK_RUN_TEXT_MAX];
     wk_weights_path(RUN, (wk_weights_source){.kind = WK_WEIGHTS_SNAPSHOT}, newest_step(RUN), path);
@@ -213,7 +213,7 @@ static void snapshots_say_which_run_they_are_of(void **state)
 }
 
 // The snapshot of a run of another size, put into ours.
-static void weights_of_another_run_are_refused_by_their_label(void **state)
+TEST_CASE(weights_of_another_run_are_refused_by_their_label)
 {
     wk_run_config config = tiny_run();
     config.log_tensorboard = false;
@@ -230,7 +230,7 @@ static void weights_of_another_run_are_refused_by_their_label(void **state)
     remove(RUN "/snapshots/step-000000000999.safetensors");
 }
 
-static void a_damaged_snapshot_is_refused(void **state)
+TEST_CASE(a_damaged_snapshot_is_refused)
 {
     assert_ok(wk_file_write(RUN "/snapshots/step-000000000999.safetensors", "nonsense", 8, &err));
     wk_weights_choice which = newest(WK_WEIGHTS_SNAPSHOT);
@@ -240,7 +240,7 @@ static void a_damaged_snapshot_is_refused(void **state)
 
 // A path that does not fit is refused; what is left of it when it is cut, "././.", is another
 // directory.
-static void a_path_that_is_too_long_is_not_taken_for_another(void **state)
+TEST_CASE(a_path_that_is_too_long_is_not_taken_for_another)
 {
     char directory[WK_PATH_MAX + 64] = "";
     for (size_t i = 0; i + 2 < sizeof directory; i += 2)
@@ -256,21 +256,4 @@ static void a_path_that_is_too_long_is_not_taken_for_another(void **state)
     wk_saved_run_close(&run);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_steps_of_a_run_are_listed_oldest_first),
-        cmocka_unit_test(other_files_are_not_taken_for_weights),
-        cmocka_unit_test(the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot),
-        cmocka_unit_test(a_loaded_learner_says_what_it_is),
-        cmocka_unit_test(the_learner_gets_the_tasks_asked_for),
-        cmocka_unit_test(a_run_is_opened_as_deep_as_asked),
-        cmocka_unit_test(another_step_can_be_loaded_into_the_same_run),
-        cmocka_unit_test(what_is_not_there_is_said_with_what_is),
-        cmocka_unit_test(snapshots_say_which_run_they_are_of),
-        cmocka_unit_test(weights_of_another_run_are_refused_by_their_label),
-        cmocka_unit_test(a_damaged_snapshot_is_refused),
-        cmocka_unit_test(a_path_that_is_too_long_is_not_taken_for_another),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_MAIN(setup, teardown)

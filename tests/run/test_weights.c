@@ -70,7 +70,7 @@ static void assert_answers(wk_weights_query query, const char *tasks, const char
     if (!strstr(answer, part)) fail_msg("'%s' is not in '%s'", part, answer);
 }
 
-static void adapted_policies_are_preferred_where_they_exist(void **state)
+TEST_CASE(adapted_policies_are_preferred_where_they_exist)
 {
     const wk_weights_query last = {.step = WK_STEP_LAST}, all = {.step = WK_STEP_ALL};
     assert_string_equal(answer_to(last, "all"), "adapted-100");
@@ -80,7 +80,7 @@ static void adapted_policies_are_preferred_where_they_exist(void **state)
     assert_answers((wk_weights_query){.step = 200}, "none", "there are agent steps 100");
 }
 
-static void a_query_gets_the_policy_that_it_names(void **state)
+TEST_CASE(a_query_gets_the_policy_that_it_names)
 {
     static const struct {
         const char *policy, *name;
@@ -102,7 +102,7 @@ static void a_query_gets_the_policy_that_it_names(void **state)
     }
 }
 
-static void what_a_run_does_not_have_is_refused_with_what_it_has(void **state)
+TEST_CASE(what_a_run_does_not_have_is_refused_with_what_it_has)
 {
     static const struct {
         const char *policy, *name;
@@ -123,7 +123,7 @@ static void what_a_run_does_not_have_is_refused_with_what_it_has(void **state)
     }
 }
 
-static void a_run_without_policies_says_how_to_make_some(void **state)
+TEST_CASE(a_run_without_policies_says_how_to_make_some)
 {
     const wk_weights_query last = {.step = WK_STEP_LAST};
     remove_tree(RUN "/adapt/step-000000000100");
@@ -133,7 +133,7 @@ static void a_run_without_policies_says_how_to_make_some(void **state)
     assert_string_equal(answer_to(last, "all"), "alongside-200");
 }
 
-static void fine_tuned_weights_have_a_file_for_each_task(void **state)
+TEST_CASE(fine_tuned_weights_have_a_file_for_each_task)
 {
     const wk_weights_answer answers[] = {{.source = {.kind = WK_WEIGHTS_FINETUNED}},
                                          {.source = {.kind = WK_WEIGHTS_ADAPTED}}};
@@ -141,14 +141,4 @@ static void fine_tuned_weights_have_a_file_for_each_task(void **state)
     assert_null(wk_weights_of(&answers[1], "walk").task);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adapted_policies_are_preferred_where_they_exist),
-        cmocka_unit_test(a_query_gets_the_policy_that_it_names),
-        cmocka_unit_test(what_a_run_does_not_have_is_refused_with_what_it_has),
-        cmocka_unit_test(a_run_without_policies_says_how_to_make_some),
-        cmocka_unit_test(fine_tuned_weights_have_a_file_for_each_task),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_MAIN(setup, teardown)

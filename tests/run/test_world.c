@@ -32,7 +32,7 @@ static wk_status check(const char *name, const char *settings, wk_error *err)
     return wk_run_config_check(&c, domain(name), err);
 }
 
-static void impossible_combinations_are_refused(void **state)
+TEST_CASE(impossible_combinations_are_refused)
 {
     static const char walker[] = "terrain-walker", clean[] = "clean-up";
     static const struct {
@@ -74,7 +74,7 @@ static void impossible_combinations_are_refused(void **state)
     }
 }
 
-static void a_rule_that_needs_what_the_run_lacks_is_refused(void **state)
+TEST_CASE(a_rule_that_needs_what_the_run_lacks_is_refused)
 {
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
@@ -96,7 +96,7 @@ static void a_rule_that_needs_what_the_run_lacks_is_refused(void **state)
 }
 
 // Also where there is no memory for the message.
-static void a_plugin_that_was_not_named_is_never_opened(void **state)
+TEST_CASE(a_plugin_that_was_not_named_is_never_opened)
 {
     const wk_plugin_requests requests = {.domain = {.path = "/nowhere/domain.so"},
                                          .rule = {.path = "/nowhere/rule.so"}};
@@ -112,7 +112,7 @@ static void a_plugin_that_was_not_named_is_never_opened(void **state)
     }
 }
 
-static void an_oracle_needs_worlds_of_the_grid(void **state)
+TEST_CASE(an_oracle_needs_worlds_of_the_grid)
 {
     wk_error err = {0};
     wk_domain plain = *domain("terrain-walker");
@@ -130,7 +130,7 @@ static void an_oracle_needs_worlds_of_the_grid(void **state)
                    "rw-oracle: θ number 1 of 'most_complex'");
 }
 
-static void names_become_the_domains_and_the_learners_numbers(void **state)
+TEST_CASE(names_become_the_domains_and_the_learners_numbers)
 {
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
@@ -172,7 +172,7 @@ static wk_status open_device(const char *device, const char *precision, wk_devic
     return status;
 }
 
-static void the_cpu_is_taken_by_name_or_where_there_is_no_gpu_and_the_reason_said(void **state)
+TEST_CASE(the_cpu_is_taken_by_name_or_where_there_is_no_gpu_and_the_reason_said)
 {
     wk_error err = {0};
     wk_device chosen;
@@ -196,7 +196,7 @@ static void the_cpu_is_taken_by_name_or_where_there_is_no_gpu_and_the_reason_sai
     assert_refused(open_device("auto", "bf16", &chosen, &err), WK_E_UNSUPPORTED, chosen.why);
 }
 
-static void the_first_gpu_is_taken_where_there_is_one(void **state)
+TEST_CASE(the_first_gpu_is_taken_where_there_is_one)
 {
     wk_error err = {0};
     wk_device chosen;
@@ -214,7 +214,7 @@ static void the_first_gpu_is_taken_where_there_is_one(void **state)
     assert_string_equal(chosen.why, "device cuda was asked for");
 }
 
-static void what_cannot_be_had_is_an_error(void **state)
+TEST_CASE(what_cannot_be_had_is_an_error)
 {
     wk_error err = {0};
     wk_device chosen;
@@ -226,17 +226,4 @@ static void what_cannot_be_had_is_an_error(void **state)
     assert_true(strlen(err.message) > 20);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(impossible_combinations_are_refused),
-        cmocka_unit_test(a_rule_that_needs_what_the_run_lacks_is_refused),
-        cmocka_unit_test(a_plugin_that_was_not_named_is_never_opened),
-        cmocka_unit_test(an_oracle_needs_worlds_of_the_grid),
-        cmocka_unit_test(names_become_the_domains_and_the_learners_numbers),
-        cmocka_unit_test(the_cpu_is_taken_by_name_or_where_there_is_no_gpu_and_the_reason_said),
-        cmocka_unit_test(the_first_gpu_is_taken_where_there_is_one),
-        cmocka_unit_test(what_cannot_be_had_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -200,33 +200,24 @@ static void over_all_cases(void (*check)(const fixture *))
     wk_safetensors_close(file);
 }
 
-static void points_are_those_of_rliable_scipy_and_numpy(void **state)
+TEST_CASE(points_are_those_of_rliable_scipy_and_numpy)
 {
     over_all_cases(check_points);
 }
 
-static void tails_and_percentiles_are_those_of_numpy(void **state)
+TEST_CASE(tails_and_percentiles_are_those_of_numpy)
 {
     over_all_cases(check_tails);
 }
 
-static void the_same_draws_give_the_same_resamples_and_intervals(void **state)
+TEST_CASE(the_same_draws_give_the_same_resamples_and_intervals)
 {
     over_all_cases(check_draws);
 }
 
-static void intervals_lie_where_rliable_puts_them(void **state)
+TEST_CASE(intervals_lie_where_rliable_puts_them)
 {
     over_all_cases(check_intervals);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_are_those_of_rliable_scipy_and_numpy),
-        cmocka_unit_test(tails_and_percentiles_are_those_of_numpy),
-        cmocka_unit_test(the_same_draws_give_the_same_resamples_and_intervals),
-        cmocka_unit_test(intervals_lie_where_rliable_puts_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -61,7 +61,7 @@ static wk_status kept_improvement(void)
     return status;
 }
 
-static void failing_allocations_are_reported_and_nothing_leaks(void **state)
+TEST_CASE(failing_allocations_are_reported_and_nothing_leaks)
 {
     static wk_status (*const calls[])(void) = {
         percentile, cvar, cvar_curve, correlation, gap, bootstrap, improvement, kept_improvement};
@@ -78,10 +78,4 @@ static void failing_allocations_are_reported_and_nothing_leaks(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failing_allocations_are_reported_and_nothing_leaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -4,7 +4,7 @@
 #include "support/check.h"
 #include "waker/stats.h"
 
-static void cvar_of_a_hundred_scores_is_the_mean_of_the_ten_worst(void **state)
+TEST_CASE(cvar_of_a_hundred_scores_is_the_mean_of_the_ten_worst)
 {
     wk_error err = {0};
     double scores[100], low, high;
@@ -16,7 +16,7 @@ static void cvar_of_a_hundred_scores_is_the_mean_of_the_ten_worst(void **state)
     assert_near(high, 94.5, 0);
 }
 
-static void a_tail_is_rounded_up_to_whole_values(void **state)
+TEST_CASE(a_tail_is_rounded_up_to_whole_values)
 {
     assert_int_equal(wk_stats_tail(100, 0.1), 10);
     assert_int_equal(wk_stats_tail(24, 0.1), 3);
@@ -31,7 +31,7 @@ static void a_tail_is_rounded_up_to_whole_values(void **state)
     assert_int_equal(wk_stats_tail(5, NAN), 0);
 }
 
-static void cvar_refuses_what_has_no_tail(void **state)
+TEST_CASE(cvar_refuses_what_has_no_tail)
 {
     wk_error err = {0};
     double out, scores[] = {1, NAN, 2};
@@ -43,7 +43,7 @@ static void cvar_refuses_what_has_no_tail(void **state)
     assert_refused(wk_stats_cvar(scores, 1, 1.5, WK_WORST_LOW, &out, &err), WK_E_INPUT, "fraction");
 }
 
-static void the_standard_deviation_is_the_population_one(void **state)
+TEST_CASE(the_standard_deviation_is_the_population_one)
 {
     double values[] = {2, 4, 4, 4, 5, 5, 7, 9};
     assert_near(wk_stats_sd(values, 8), 2, 0);
@@ -51,7 +51,7 @@ static void the_standard_deviation_is_the_population_one(void **state)
     assert_true(isnan(wk_stats_sd(values, 0)));
 }
 
-static void a_constant_list_has_no_rank_correlation(void **state)
+TEST_CASE(a_constant_list_has_no_rank_correlation)
 {
     wk_error err = {0};
     double x[] = {1, 2, 3}, flat[] = {4, 4, 4}, ties[] = {1, 2, 2}, out;
@@ -65,7 +65,7 @@ static void a_constant_list_has_no_rank_correlation(void **state)
 
 static const char *const tasks[] = {"walk", "run"};
 
-static void a_missing_cell_is_refused_by_run_and_task(void **state)
+TEST_CASE(a_missing_cell_is_refused_by_run_and_task)
 {
     wk_error err = {0};
     double values[] = {1, 2, 3, NAN}, out;
@@ -81,7 +81,7 @@ static void a_missing_cell_is_refused_by_run_and_task(void **state)
     assert_refused(wk_scores_check(&scores, &err), WK_E_INPUT, "0 runs by 2 tasks");
 }
 
-static void other_tasks_are_refused_and_swapped_axes_hinted_at(void **state)
+TEST_CASE(other_tasks_are_refused_and_swapped_axes_hinted_at)
 {
     wk_error err = {0};
     static const char *const others[] = {"walk", "flip"};
@@ -99,7 +99,7 @@ static void other_tasks_are_refused_and_swapped_axes_hinted_at(void **state)
                    "column 2 is task 'run' for x and task 'flip' for y");
 }
 
-static void tasks_may_have_different_numbers_of_runs(void **state)
+TEST_CASE(tasks_may_have_different_numbers_of_runs)
 {
     wk_error err = {0};
     // Walk: 1, 2, 3 against 2; run: 5 against 4, 5, 6.
@@ -118,7 +118,7 @@ static void tasks_may_have_different_numbers_of_runs(void **state)
 }
 
 // Whatever shape, seed or number of resamples the comparison before had.
-static void kept_draws_give_the_intervals_of_draws_of_their_own(void **state)
+TEST_CASE(kept_draws_give_the_intervals_of_draws_of_their_own)
 {
     enum { RUNS = 5, TASKS = 4 };
     wk_error err = {0};
@@ -147,7 +147,7 @@ static void kept_draws_give_the_intervals_of_draws_of_their_own(void **state)
     wk_resamples_free(&resamples);
 }
 
-static void a_seed_gives_the_same_interval_and_another_seed_another(void **state)
+TEST_CASE(a_seed_gives_the_same_interval_and_another_seed_another)
 {
     wk_error err = {0};
     double values[20];
@@ -164,7 +164,7 @@ static void a_seed_gives_the_same_interval_and_another_seed_another(void **state
     assert_true(c.low != a.low && c.high != a.high && c.value == a.value);
 }
 
-static void one_run_has_an_interval_without_width(void **state)
+TEST_CASE(one_run_has_an_interval_without_width)
 {
     wk_error err = {0};
     double values[] = {0.25, 0.5};
@@ -178,7 +178,7 @@ static void one_run_has_an_interval_without_width(void **state)
 
 // The curve has the CVaR at each share; its interval is around it, narrower for more values, and
 // that of resamples drawn and sorted one by one.
-static void a_cvar_curve_has_the_values_and_intervals_of_its_shares(void **state)
+TEST_CASE(a_cvar_curve_has_the_values_and_intervals_of_its_shares)
 {
     enum { SHARES = 4, MANY = 1000 };
     wk_error err = {0};
@@ -209,7 +209,7 @@ static void a_cvar_curve_has_the_values_and_intervals_of_its_shares(void **state
                    WK_E_INPUT, "at least 1");
 }
 
-static void a_bootstrap_refuses_impossible_settings(void **state)
+TEST_CASE(a_bootstrap_refuses_impossible_settings)
 {
     wk_error err = {0};
     double values[] = {1, 2};
@@ -223,22 +223,4 @@ static void a_bootstrap_refuses_impossible_settings(void **state)
                    "share between 0 and 1");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cvar_of_a_hundred_scores_is_the_mean_of_the_ten_worst),
-        cmocka_unit_test(a_tail_is_rounded_up_to_whole_values),
-        cmocka_unit_test(cvar_refuses_what_has_no_tail),
-        cmocka_unit_test(the_standard_deviation_is_the_population_one),
-        cmocka_unit_test(a_constant_list_has_no_rank_correlation),
-        cmocka_unit_test(a_missing_cell_is_refused_by_run_and_task),
-        cmocka_unit_test(other_tasks_are_refused_and_swapped_axes_hinted_at),
-        cmocka_unit_test(tasks_may_have_different_numbers_of_runs),
-        cmocka_unit_test(kept_draws_give_the_intervals_of_draws_of_their_own),
-        cmocka_unit_test(a_seed_gives_the_same_interval_and_another_seed_another),
-        cmocka_unit_test(one_run_has_an_interval_without_width),
-        cmocka_unit_test(a_cvar_curve_has_the_values_and_intervals_of_its_shares),
-        cmocka_unit_test(a_bootstrap_refuses_impossible_settings),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

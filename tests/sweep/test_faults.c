@@ -86,13 +86,13 @@ static void fail_each(wk_status (*act)(wk_error *err), bool persistent, int erro
     }
 }
 
-static void plans_fail_cleanly(void **state)
+TEST_CASE(plans_fail_cleanly)
 {
     fail_each(make_plan, false, EIO, fault_stride(7));
     fail_each(make_plan, true, EIO, fault_stride(13));
 }
 
-static void work_in_the_directory_fails_cleanly(void **state)
+TEST_CASE(work_in_the_directory_fails_cleanly)
 {
     wk_error err = {0};
     char path[64];
@@ -121,11 +121,4 @@ static int tear_down(void **state)
     return system(command);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_fail_cleanly),
-        cmocka_unit_test(work_in_the_directory_fails_cleanly),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(set_up, tear_down)

@@ -73,7 +73,7 @@ static const char GRID[] = "blocks:\n"
                            "  adapt: --task all\n"
                            "report: ''\n";
 
-static void runs_are_the_product_without_what_is_excluded(void **state)
+TEST_CASE(runs_are_the_product_without_what_is_excluded)
 {
     planned p;
     make(&p, "blocks: {domain: toy, curriculum: [waker-m, dr]}\nkeys: {seed: 0..1, units: [8, 9]}");
@@ -91,7 +91,7 @@ static void runs_are_the_product_without_what_is_excluded(void **state)
     drop(&p);
 }
 
-static void presets_apply_where_their_words_do(void **state)
+TEST_CASE(presets_apply_where_their_words_do)
 {
     planned p;
     wk_merged_config merged;
@@ -115,7 +115,7 @@ static void presets_apply_where_their_words_do(void **state)
     drop(&p);
 }
 
-static void shapes_gather_runs_of_equal_cost(void **state)
+TEST_CASE(shapes_gather_runs_of_equal_cost)
 {
     planned p;
     make(&p, "blocks: {domain: [clean-up, car-clean-up], curriculum: [dr, ge], size: quick}\n"
@@ -135,7 +135,7 @@ static void shapes_gather_runs_of_equal_cost(void **state)
     drop(&p);
 }
 
-static void added_values_leave_names_as_they_are(void **state)
+TEST_CASE(added_values_leave_names_as_they_are)
 {
     planned before, after;
     int resized;
@@ -161,7 +161,7 @@ static void added_values_leave_names_as_they_are(void **state)
     drop(&after);
 }
 
-static void another_configuration_under_a_name_is_found(void **state)
+TEST_CASE(another_configuration_under_a_name_is_found)
 {
     planned a, b;
     int resized;
@@ -179,7 +179,7 @@ static void another_configuration_under_a_name_is_found(void **state)
     drop(&b);
 }
 
-static void a_printed_grid_reads_back_as_the_same(void **state)
+TEST_CASE(a_printed_grid_reads_back_as_the_same)
 {
     planned p, again;
     wk_text text = {0}, twice = {0};
@@ -203,7 +203,7 @@ static void a_printed_grid_reads_back_as_the_same(void **state)
 }
 
 // The sizes of a network that no preset has are that many keys.
-static void twenty_keys_may_have_one_value_each(void **state)
+TEST_CASE(twenty_keys_may_have_one_value_each)
 {
     planned p;
     make(&p, "blocks: {domain: toy, curriculum: [waker-m, dr]}\n"
@@ -217,7 +217,7 @@ static void twenty_keys_may_have_one_value_each(void **state)
 }
 
 // Every one with its line, none with much time or memory.
-static void mistakes_are_refused_with_their_line(void **state)
+TEST_CASE(mistakes_are_refused_with_their_line)
 {
     static const struct {
         const char *text;
@@ -272,7 +272,7 @@ static void mistakes_are_refused_with_their_line(void **state)
     }
 }
 
-static void plans_that_cannot_be_are_refused(void **state)
+TEST_CASE(plans_that_cannot_be_are_refused)
 {
     static const struct {
         const char *text, *message;
@@ -298,7 +298,7 @@ static void plans_that_cannot_be_are_refused(void **state)
 
 // Values with commas, blanks or slashes are one value. Names that only differ in characters that no
 // name has, or are long, stay apart.
-static void names_are_safe_short_and_stay_apart(void **state)
+TEST_CASE(names_are_safe_short_and_stay_apart)
 {
     planned p;
     make(&p, "blocks: {domain: toy}\nkeys: {curriculum.rule: fixed, tasks: ['west,east', none], "
@@ -317,7 +317,7 @@ static void names_are_safe_short_and_stay_apart(void **state)
     drop(&p);
 }
 
-static void the_papers_grids_have_its_runs(void **state)
+TEST_CASE(the_papers_grids_have_its_runs)
 {
     static const struct {
         const char *name;
@@ -356,7 +356,7 @@ static void the_papers_grids_have_its_runs(void **state)
     assert_refused(wk_sweep_grid_open("paper-man", &grid, &err), WK_E_NOT_FOUND, "paper-main");
 }
 
-static void a_part_has_the_runs_with_all_of_its_values(void **state)
+TEST_CASE(a_part_has_the_runs_with_all_of_its_values)
 {
     static const char text[] = "blocks: {domain: toy, curriculum: [waker-m, dr, ge]}\n"
                                "keys: {seed: 0..2, tasks: ['west,east', none]}\n"
@@ -400,7 +400,7 @@ static void a_part_has_the_runs_with_all_of_its_values(void **state)
 }
 
 // As one machine of several gets it.
-static void a_part_of_the_small_paper_is_one_population(void **state)
+TEST_CASE(a_part_of_the_small_paper_is_one_population)
 {
     planned p;
     wk_error err = {0};
@@ -421,7 +421,7 @@ static void a_part_of_the_small_paper_is_one_population(void **state)
     drop(&p);
 }
 
-static void ten_thousand_runs_are_planned_at_once(void **state)
+TEST_CASE(ten_thousand_runs_are_planned_at_once)
 {
     planned p;
     double began = wk_clock_thread_seconds();
@@ -436,23 +436,4 @@ static void ten_thousand_runs_are_planned_at_once(void **state)
 #endif
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_are_the_product_without_what_is_excluded),
-        cmocka_unit_test(presets_apply_where_their_words_do),
-        cmocka_unit_test(shapes_gather_runs_of_equal_cost),
-        cmocka_unit_test(added_values_leave_names_as_they_are),
-        cmocka_unit_test(another_configuration_under_a_name_is_found),
-        cmocka_unit_test(a_printed_grid_reads_back_as_the_same),
-        cmocka_unit_test(twenty_keys_may_have_one_value_each),
-        cmocka_unit_test(mistakes_are_refused_with_their_line),
-        cmocka_unit_test(plans_that_cannot_be_are_refused),
-        cmocka_unit_test(names_are_safe_short_and_stay_apart),
-        cmocka_unit_test(the_papers_grids_have_its_runs),
-        cmocka_unit_test(a_part_has_the_runs_with_all_of_its_values),
-        cmocka_unit_test(a_part_of_the_small_paper_is_one_population),
-        cmocka_unit_test(ten_thousand_runs_are_planned_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

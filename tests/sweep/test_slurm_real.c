@@ -140,7 +140,7 @@ static void reach_the_limit(void)
                "grep -q \"saved; task [0-9]*_$k is requeued\" runs/sweep/slurm/logs/2-$k.log");
 }
 
-static void a_sweep_survives_a_bad_day_on_slurm(void **state)
+TEST_CASE(a_sweep_survives_a_bad_day_on_slurm)
 {
     // A run whose directory is somebody else's: it fails until somebody looks.
     shell("mkdir -p runs/dr-seed5 && echo 'not: a run' >runs/dr-seed5/config.yaml");
@@ -164,7 +164,7 @@ static void a_sweep_survives_a_bad_day_on_slurm(void **state)
     wait_until("the report", WAKER " sweep status runs | grep -q 'the report is written'");
 }
 
-static void every_run_has_the_bytes_of_the_run_alone(void **state)
+TEST_CASE(every_run_has_the_bytes_of_the_run_alone)
 {
     shell(WAKER " sweep grid.yaml --logdir alone --launch print --rate 9 2>/dev/null | "
                 "grep -v ' report ' | sed 's,^waker ," WAKER " --quiet ,; s,&& waker ,\\&\\& " WAKER
@@ -184,10 +184,6 @@ static void every_run_has_the_bytes_of_the_run_alone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sweep_survives_a_bad_day_on_slurm),
-        cmocka_unit_test(every_run_has_the_bytes_of_the_run_alone),
-    };
     if (!make_folders()) return 1;
     int code = shell_code(CLUSTER " start %s %d >reason", cluster, (int)getpid());
     if (code == 3) {
@@ -197,7 +193,7 @@ int main(void)
         printf("!!!!!!!! Sweeps on a real Slurm are NOT tested by this run.\n");
         code = getenv("WAKER_NEED_SLURM") ? 1 : SKIPPED;
     } else if (code == 0)
-        code = cmocka_run_group_tests(tests, NULL, NULL);
+        code = run_all_tests(NULL, NULL);
     stop_all();
     return code;
 }

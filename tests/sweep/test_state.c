@@ -92,7 +92,7 @@ static void release(wk_lock *lock, wk_dir *dir)
 }
 
 // Task 0 from nothing to done, by what lies in its directory.
-static void a_state_is_what_the_directory_says(void **state)
+TEST_CASE(a_state_is_what_the_directory_says)
 {
     wk_error err = {0};
     wk_dir *dir;
@@ -124,7 +124,7 @@ static void a_state_is_what_the_directory_says(void **state)
     assert_phase(1, "waiting");
 }
 
-static void what_follows_is_done_again_with_other_options(void **state)
+TEST_CASE(what_follows_is_done_again_with_other_options)
 {
     wk_error err = {0};
     put("dr-seed0/config.yaml", "");
@@ -139,7 +139,7 @@ static void what_follows_is_done_again_with_other_options(void **state)
     remove_from_home("dr-seed0");
 }
 
-static void attempts_without_progress_are_bounded(void **state)
+TEST_CASE(attempts_without_progress_are_bounded)
 {
     wk_error err = {0};
     wk_sweep_claim claim, second;
@@ -165,7 +165,7 @@ static void attempts_without_progress_are_bounded(void **state)
     remove_from_home("waker-m-seed1");
 }
 
-static void a_process_that_died_counts(void **state)
+TEST_CASE(a_process_that_died_counts)
 {
     wk_error err = {0};
     wk_sweep_claim claim;
@@ -181,7 +181,7 @@ static void a_process_that_died_counts(void **state)
 }
 
 // As after a process that was killed: its child has the lock until it becomes another program.
-static void the_attempt_of_another_process_is_left_to_it(void **state)
+TEST_CASE(the_attempt_of_another_process_is_left_to_it)
 {
     wk_error err = {0};
     wk_sweep_claim claim;
@@ -209,7 +209,7 @@ static bool look(pid_t other, int ready)
 
 // A process that looks whether a task is being worked on keeps nobody from working on it, however
 // long the machine takes for that.
-static void a_task_that_is_looked_at_can_be_taken(void **state)
+TEST_CASE(a_task_that_is_looked_at_can_be_taken)
 {
     wk_error err = {0};
     wk_sweep_claim claim;
@@ -229,7 +229,7 @@ static void a_task_that_is_looked_at_can_be_taken(void **state)
     assert_int_equal(status, 0);
 }
 
-static void what_is_wrong_with_the_input_is_not_tried_again(void **state)
+TEST_CASE(what_is_wrong_with_the_input_is_not_tried_again)
 {
     wk_error err = {0};
     wk_sweep_claim claim;
@@ -244,7 +244,7 @@ static void what_is_wrong_with_the_input_is_not_tried_again(void **state)
     assert_ok(wk_sweep_attempt_forget(&plan, 3, &err));
 }
 
-static void one_sweep_at_a_time_has_a_directory(void **state)
+TEST_CASE(one_sweep_at_a_time_has_a_directory)
 {
     wk_error err = {0};
     wk_sweep_folder folder, second;
@@ -270,7 +270,7 @@ static void one_sweep_at_a_time_has_a_directory(void **state)
     wk_sweep_folder_close(&folder);
 }
 
-static void the_manifest_has_a_line_for_each_task(void **state)
+TEST_CASE(the_manifest_has_a_line_for_each_task)
 {
     wk_error err = {0};
     char path[64], line[512], *text;
@@ -286,7 +286,7 @@ static void the_manifest_has_a_line_for_each_task(void **state)
     free(text);
 }
 
-static void populations_take_what_is_to_be_trained(void **state)
+TEST_CASE(populations_take_what_is_to_be_trained)
 {
     wk_error err = {0};
     wk_sweep_queue queue;
@@ -321,7 +321,7 @@ static void populations_take_what_is_to_be_trained(void **state)
     remove_from_home("dr-seed0");
 }
 
-static void what_others_work_on_is_left_to_them_until_they_stop(void **state)
+TEST_CASE(what_others_work_on_is_left_to_them_until_they_stop)
 {
     wk_error err = {0};
     wk_sweep_queue queue;
@@ -350,7 +350,7 @@ static void what_others_work_on_is_left_to_them_until_they_stop(void **state)
     wk_sweep_queue_close(&queue);
 }
 
-static void costs_count_what_is_left(void **state)
+TEST_CASE(costs_count_what_is_left)
 {
     wk_error err = {0};
     wk_sweep_queue queue;
@@ -373,7 +373,7 @@ static void costs_count_what_is_left(void **state)
 }
 
 // A thousand runs that are begun, in the time of one glance.
-static void the_states_of_a_thousand_runs_are_read_at_once(void **state)
+TEST_CASE(the_states_of_a_thousand_runs_are_read_at_once)
 {
     static const char text[] = "blocks: {domain: toy}\nkeys: {seed: 0..999}\nthen: {eval: ''}";
     wk_error err = {0};
@@ -401,7 +401,7 @@ static void the_states_of_a_thousand_runs_are_read_at_once(void **state)
 }
 
 // Processes: exit codes, the last line, and a signal that is passed on.
-static void a_process_is_heard_and_can_be_stopped(void **state)
+TEST_CASE(a_process_is_heard_and_can_be_stopped)
 {
     wk_error err = {0};
     wk_sweep_words words = {0};
@@ -424,23 +424,4 @@ static void a_process_is_heard_and_can_be_stopped(void **state)
     wk_sweep_words_free(&words);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_state_is_what_the_directory_says),
-        cmocka_unit_test(what_follows_is_done_again_with_other_options),
-        cmocka_unit_test(attempts_without_progress_are_bounded),
-        cmocka_unit_test(a_process_that_died_counts),
-        cmocka_unit_test(the_attempt_of_another_process_is_left_to_it),
-        cmocka_unit_test(a_task_that_is_looked_at_can_be_taken),
-        cmocka_unit_test(what_is_wrong_with_the_input_is_not_tried_again),
-        cmocka_unit_test(one_sweep_at_a_time_has_a_directory),
-        cmocka_unit_test(the_manifest_has_a_line_for_each_task),
-        cmocka_unit_test(populations_take_what_is_to_be_trained),
-        cmocka_unit_test(what_others_work_on_is_left_to_them_until_they_stop),
-        cmocka_unit_test(costs_count_what_is_left),
-        cmocka_unit_test(the_states_of_a_thousand_runs_are_read_at_once),
-        cmocka_unit_test(a_process_is_heard_and_can_be_stopped),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(set_up, tear_down)

@@ -12,7 +12,7 @@ static size_t count_nodes(const wk_graph *g, size_t from, wk_op op)
     return count;
 }
 
-static void stop_gradient_cuts_one_path_and_leaves_the_other(void **state)
+TEST_CASE(stop_gradient_cuts_one_path_and_leaves_the_other)
 {
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(1));
@@ -26,7 +26,7 @@ static void stop_gradient_cuts_one_path_and_leaves_the_other(void **state)
     engine_close(&e);
 }
 
-static void a_sample_passes_the_gradient_of_its_probabilities(void **state)
+TEST_CASE(a_sample_passes_the_gradient_of_its_probabilities)
 {
     engine e = engine_open(1);
     wk_tensor logits = engine_state(&e, WK_SHAPE(1, 3)), counter = engine_counter(&e);
@@ -51,7 +51,7 @@ static void a_sample_passes_the_gradient_of_its_probabilities(void **state)
     engine_close(&e);
 }
 
-static void losses_keep_to_their_own_parameters(void **state)
+TEST_CASE(losses_keep_to_their_own_parameters)
 {
     engine e = engine_open(1);
     wk_tensor a = engine_state(&e, WK_SHAPE(2, 2)), b = engine_state(&e, WK_SHAPE(2, 2));
@@ -75,7 +75,7 @@ static void losses_keep_to_their_own_parameters(void **state)
     engine_close(&e);
 }
 
-static void a_loss_may_be_a_parameter_and_an_inner_tensor_too(void **state)
+TEST_CASE(a_loss_may_be_a_parameter_and_an_inner_tensor_too)
 {
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(1)), y = wk_graph_affine(e.g, x, 3, 0);
@@ -99,7 +99,7 @@ static wk_tensor unroll(wk_graph *g, wk_tensor h, wk_tensor w, wk_tensor b, int 
     return h;
 }
 
-static void a_recurrence_over_few_rows_needs_one_weight_product(void **state)
+TEST_CASE(a_recurrence_over_few_rows_needs_one_weight_product)
 {
     enum { STEPS = 20 };
     engine e = engine_open(1);
@@ -116,7 +116,7 @@ static void a_recurrence_over_few_rows_needs_one_weight_product(void **state)
     engine_close(&e);
 }
 
-static void slices_of_an_input_sequence_are_joined_without_a_copy(void **state)
+TEST_CASE(slices_of_an_input_sequence_are_joined_without_a_copy)
 {
     engine e = engine_open(1);
     wk_tensor x = wk_graph_input(e.g, WK_F32, WK_SHAPE(4, 2, 3), "x");
@@ -133,7 +133,7 @@ static void slices_of_an_input_sequence_are_joined_without_a_copy(void **state)
     engine_close(&e);
 }
 
-static void gradient_nodes_belong_to_the_section_of_their_origin(void **state)
+TEST_CASE(gradient_nodes_belong_to_the_section_of_their_origin)
 {
     engine e = engine_open(1);
     wk_graph_section(e.g, "model");
@@ -148,16 +148,4 @@ static void gradient_nodes_belong_to_the_section_of_their_origin(void **state)
     engine_close(&e);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stop_gradient_cuts_one_path_and_leaves_the_other),
-        cmocka_unit_test(a_sample_passes_the_gradient_of_its_probabilities),
-        cmocka_unit_test(losses_keep_to_their_own_parameters),
-        cmocka_unit_test(a_loss_may_be_a_parameter_and_an_inner_tensor_too),
-        cmocka_unit_test(a_recurrence_over_few_rows_needs_one_weight_product),
-        cmocka_unit_test(slices_of_an_input_sequence_are_joined_without_a_copy),
-        cmocka_unit_test(gradient_nodes_belong_to_the_section_of_their_origin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

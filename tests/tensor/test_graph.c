@@ -15,7 +15,7 @@ static wk_tensor leaf(engine *e, wk_shape shape)
     return engine_state(e, shape);
 }
 
-static void results_have_the_documented_shapes(void **state)
+TEST_CASE(results_have_the_documented_shapes)
 {
     engine e = engine_open(1);
     wk_graph *g = e.g;
@@ -44,7 +44,7 @@ static bool is_view(const engine *e, wk_tensor x)
     return wk_info(e->g, x.id)->root != x.id;
 }
 
-static void reshapes_and_leading_slices_are_views(void **state)
+TEST_CASE(reshapes_and_leading_slices_are_views)
 {
     engine e = engine_open(1);
     wk_tensor x = leaf(&e, WK_SHAPE(4, 3, 2));
@@ -59,7 +59,7 @@ static void reshapes_and_leading_slices_are_views(void **state)
     engine_close(&e);
 }
 
-static void nothing_is_recorded_for_what_changes_nothing(void **state)
+TEST_CASE(nothing_is_recorded_for_what_changes_nothing)
 {
     engine e = engine_open(1);
     wk_tensor x = leaf(&e, WK_SHAPE(4, 3));
@@ -131,7 +131,7 @@ static void download_of_a_temporary(void *context)
     engine_float(e, y);
 }
 
-static void mistakes_of_the_caller_are_caught(void **state)
+TEST_CASE(mistakes_of_the_caller_are_caught)
 {
     void (*const mistakes[])(void *) = {add_of_different_shapes,
                                         matmul_of_different_inner_lengths,
@@ -148,13 +148,4 @@ static void mistakes_of_the_caller_are_caught(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_have_the_documented_shapes),
-        cmocka_unit_test(reshapes_and_leading_slices_are_views),
-        cmocka_unit_test(nothing_is_recorded_for_what_changes_nothing),
-        cmocka_unit_test(mistakes_of_the_caller_are_caught),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

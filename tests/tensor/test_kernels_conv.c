@@ -100,7 +100,7 @@ static void check_conv(wk_conv p, uint64_t seed)
     arrays_release(&a);
 }
 
-static void every_layer_shape_of_the_models_matches_its_definition(void **state)
+TEST_CASE(every_layer_shape_of_the_models_matches_its_definition)
 {
     wk_conv shapes[] = {{2, 64, 3, 5, 4, 2}, {3, 31, 5, 7, 4, 2}, {5, 14, 7, 6, 4, 2},
                         {9, 6, 6, 11, 4, 2}, {4, 5, 6, 13, 5, 2}, {3, 13, 4, 6, 5, 2},
@@ -109,7 +109,7 @@ static void every_layer_shape_of_the_models_matches_its_definition(void **state)
         check_conv(shapes[i], 1 + i);
 }
 
-static void odd_shapes_match_too(void **state)
+TEST_CASE(odd_shapes_match_too)
 {
     wk_conv shapes[] = {{1, 1, 1, 1, 1, 1},  {1, 7, 1, 1, 2, 3},  {2, 9, 3, 2, 4, 2},
                         {3, 8, 2, 3, 3, 1},  {0, 6, 3, 4, 4, 2},  {1, 6, 17, 19, 4, 2},
@@ -119,17 +119,9 @@ static void odd_shapes_match_too(void **state)
 }
 
 // Above half a million weights the gradient is cut by kernel rows instead of by images.
-static void large_weights_take_the_other_path_and_match(void **state)
+TEST_CASE(large_weights_take_the_other_path_and_match)
 {
     check_conv((wk_conv){3, 6, 190, 180, 4, 2}, 40);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layer_shape_of_the_models_matches_its_definition),
-        cmocka_unit_test(odd_shapes_match_too),
-        cmocka_unit_test(large_weights_take_the_other_path_and_match),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

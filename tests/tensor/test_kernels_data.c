@@ -21,7 +21,7 @@ static void run_checked(void (*run)(void *, wk_pool *), call_data *d, size_t n)
 RUN(run_columns, call_data *d,
     wk_cpu_copy_columns(d->rows, d->cols, d->a, d->src_row, d->y, d->dst_row, pool))
 
-static void columns_are_copied_between_rows_of_different_length(void **state)
+TEST_CASE(columns_are_copied_between_rows_of_different_length)
 {
     size_t shapes[][4] = {{1, 1, 1, 1}, {5, 3, 7, 11}, {4001, 13, 13, 20}, {3, 0, 2, 2}};
     for (int k = 0; k < 4; k++) {
@@ -62,7 +62,7 @@ FORMULA(floor_slope, a >= d->scale ? b : 0)
 FORMULA(copy, a)
 FORMULA(fill, d->scale)
 
-static void elementwise_functions_match_their_formulas(void **state)
+TEST_CASE(elementwise_functions_match_their_formulas)
 {
     struct {
         void (*run)(void *, wk_pool *);
@@ -91,7 +91,7 @@ static void elementwise_functions_match_their_formulas(void **state)
         }
 }
 
-static void elementwise_functions_may_work_in_place(void **state)
+TEST_CASE(elementwise_functions_may_work_in_place)
 {
     arrays a = arrays_new(60);
     float *x = new_input(&a, 1000, -1, 1), *b = new_input(&a, 1000, -1, 1);
@@ -160,7 +160,7 @@ static void check_reduction(kind k, void (*run)(void *, wk_pool *), size_t rows,
     arrays_release(&a);
 }
 
-static void reductions_and_their_gradients_match_plain_sums(void **state)
+TEST_CASE(reductions_and_their_gradients_match_plain_sums)
 {
     void (*runs[])(void *, wk_pool *) = {run_scale_rows,  run_row_sums,       run_column_sums,
                                          run_spread_rows, run_spread_columns, run_sum};
@@ -171,7 +171,7 @@ static void reductions_and_their_gradients_match_plain_sums(void **state)
             check_reduction(k, runs[k], shapes[s][0], shapes[s][1]);
 }
 
-static void non_finite_numbers_are_counted_wherever_they_are(void **state)
+TEST_CASE(non_finite_numbers_are_counted_wherever_they_are)
 {
     arrays a = arrays_new(80);
     enum { N = 100003 };
@@ -185,7 +185,7 @@ static void non_finite_numbers_are_counted_wherever_they_are(void **state)
 
 RUN(run_image, call_data *d, wk_cpu_image_normalise(d->cols, d->bytes, d->y, pool))
 
-static void images_become_numbers_between_minus_and_plus_a_half(void **state)
+TEST_CASE(images_become_numbers_between_minus_and_plus_a_half)
 {
     uint8_t bytes[256 * 3 + 1];
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -201,7 +201,7 @@ static void images_become_numbers_between_minus_and_plus_a_half(void **state)
 
 RUN(run_uniform, call_data *d, wk_cpu_uniform(d->cols, &d->draws, d->scale, d->shift, d->y, pool))
 
-static void uniform_numbers_are_those_of_the_philox_blocks(void **state)
+TEST_CASE(uniform_numbers_are_those_of_the_philox_blocks)
 {
     size_t lengths[] = {0, 1, 4, 7, 20001};
     for (int k = 0; k < 5; k++) {
@@ -224,16 +224,4 @@ static void uniform_numbers_are_those_of_the_philox_blocks(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_copied_between_rows_of_different_length),
-        cmocka_unit_test(elementwise_functions_match_their_formulas),
-        cmocka_unit_test(elementwise_functions_may_work_in_place),
-        cmocka_unit_test(reductions_and_their_gradients_match_plain_sums),
-        cmocka_unit_test(non_finite_numbers_are_counted_wherever_they_are),
-        cmocka_unit_test(images_become_numbers_between_minus_and_plus_a_half),
-        cmocka_unit_test(uniform_numbers_are_those_of_the_philox_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -77,7 +77,7 @@ static void check_dense(wk_bias_act p, bool with_bias, uint64_t seed)
     arrays_release(&a);
 }
 
-static void bias_and_activation_match_their_formulas_and_gradients(void **state)
+TEST_CASE(bias_and_activation_match_their_formulas_and_gradients)
 {
     uint64_t seed = 1;
     for (wk_activation act = WK_IDENTITY; act <= WK_SIGMOID; act++) {
@@ -92,7 +92,7 @@ static void bias_and_activation_match_their_formulas_and_gradients(void **state)
 }
 
 // Enough rows for several ranges and for chunks of the bias gradient.
-static void tall_arrays_keep_their_bits_on_any_number_of_threads(void **state)
+TEST_CASE(tall_arrays_keep_their_bits_on_any_number_of_threads)
 {
     size_t shapes[][2] = {{70001, 3}, {3001, 48}, {401, 700}};
     for (size_t i = 0; i < 3; i++) {
@@ -115,7 +115,7 @@ static void tall_arrays_keep_their_bits_on_any_number_of_threads(void **state)
     }
 }
 
-static void activation_keeps_infinities_and_not_a_number(void **state)
+TEST_CASE(activation_keeps_infinities_and_not_a_number)
 {
     float x[] = {INFINITY, -INFINITY, NAN, -0.0f}, y[4];
     wk_bias_act p = {1, 1, 4, 0, WK_ELU};
@@ -226,7 +226,7 @@ static void check_gru(wk_gru p, uint64_t seed)
     arrays_release(&a);
 }
 
-static void gru_cell_matches_its_formula_and_gradients(void **state)
+TEST_CASE(gru_cell_matches_its_formula_and_gradients)
 {
     check_gru((wk_gru){1, 1, 1, 0, 1e-3f, -1}, 1);
     check_gru((wk_gru){1, 3, 5, 0, 1e-3f, -1}, 2);
@@ -236,13 +236,4 @@ static void gru_cell_matches_its_formula_and_gradients(void **state)
     check_gru((wk_gru){1, 0, 7, 0, 1e-3f, -1}, 7);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bias_and_activation_match_their_formulas_and_gradients),
-        cmocka_unit_test(tall_arrays_keep_their_bits_on_any_number_of_threads),
-        cmocka_unit_test(activation_keeps_infinities_and_not_a_number),
-        cmocka_unit_test(gru_cell_matches_its_formula_and_gradients),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

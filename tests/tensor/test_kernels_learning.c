@@ -35,7 +35,7 @@ static double total_loss(void *context)
     return sum;
 }
 
-static void gaussian_loss_matches_its_formula_and_gradient(void **state)
+TEST_CASE(gaussian_loss_matches_its_formula_and_gradient)
 {
     size_t shapes[][3] = {{1, 1, 1}, {2, 3, 7}, {1, 5, 67}, {3, 2, 33}, {2, 0, 3}};
     for (int k = 0; k < 10; k++) {
@@ -102,7 +102,7 @@ static double return_loss(void *context)
     return sum;
 }
 
-static void lambda_returns_match_the_sum_of_n_step_returns(void **state)
+TEST_CASE(lambda_returns_match_the_sum_of_n_step_returns)
 {
     wk_lambda_return shapes[] = {{1, 1, 1, 0.99f, 0.95f}, {1, 15, 3, 0.99f, 0.95f},
                                  {2, 4, 5, 0.9f, 0.5f},   {1, 3, 2, 0.99f, 0.0f},
@@ -170,7 +170,7 @@ static double spread_loss(void *context)
     return sum;
 }
 
-static void disagreement_matches_its_formula_and_gradient(void **state)
+TEST_CASE(disagreement_matches_its_formula_and_gradient)
 {
     size_t shapes[][3] = {{2, 1, 1}, {5, 3, 7}, {10, 2, 300}, {3, 4, 37}, {4, 0, 3}};
     for (int k = 0; k < 10; k++) {
@@ -194,7 +194,7 @@ static void disagreement_matches_its_formula_and_gradient(void **state)
     }
 }
 
-static void equal_members_disagree_by_zero_with_zero_gradient(void **state)
+TEST_CASE(equal_members_disagree_by_zero_with_zero_gradient)
 {
     float x[] = {1.5f, -2, 1.5f, -2, 1.5f, -2}, y, dy = 1, dx[6];
     wk_cpu_disagreement(WK_DISAGREEMENT_STD, 3, 1, 2, 50, x, &y, NULL);
@@ -204,7 +204,7 @@ static void equal_members_disagree_by_zero_with_zero_gradient(void **state)
         assert_true(dx[i] == 0);
 }
 
-static void stacks_are_summed_in_order(void **state)
+TEST_CASE(stacks_are_summed_in_order)
 {
     float x[] = {1, 2, 3, 10, 20, 30}, y[3] = {100, 200, 300};
     wk_cpu_stack_sum(2, 3, x, y, NULL);
@@ -218,7 +218,7 @@ typedef struct norm_call {
 
 RUN(run_global_norm, norm_call *n, wk_cpu_global_norm(3, n->spans, n->norm, pool))
 
-static void global_norm_is_that_of_all_spans_together(void **state)
+TEST_CASE(global_norm_is_that_of_all_spans_together)
 {
     arrays a = arrays_new(60);
     size_t counts[] = {300001, 0, 17};
@@ -279,7 +279,7 @@ static void check_adam(double clip, float norm, size_t n, uint64_t seed)
     arrays_release(&a);
 }
 
-static void adam_follows_the_textbook_with_clipping_and_decay(void **state)
+TEST_CASE(adam_follows_the_textbook_with_clipping_and_decay)
 {
     check_adam(100, 50, 37, 70);
     check_adam(100, 400, 37, 71);
@@ -288,7 +288,7 @@ static void adam_follows_the_textbook_with_clipping_and_decay(void **state)
     check_adam(100, 101, 0, 74);
 }
 
-static void decay_alone_shrinks_every_weight(void **state)
+TEST_CASE(decay_alone_shrinks_every_weight)
 {
     float w[] = {1, -2}, m[2] = {0}, v[2] = {0}, grad[2] = {0}, norm = 0;
     wk_adam p = {1e-3, 0.9, 0.999, 1e-5, 0.25, 100, 1};
@@ -296,7 +296,7 @@ static void decay_alone_shrinks_every_weight(void **state)
     assert_true(w[0] == 0.75f && w[1] == -1.5f);
 }
 
-static void a_norm_that_is_not_finite_changes_nothing(void **state)
+TEST_CASE(a_norm_that_is_not_finite_changes_nothing)
 {
     float w = 1, m = 2, v = 3, grad = 4, norms[] = {NAN, INFINITY};
     wk_adam p = {1e-3, 0.9, 0.999, 1e-5, 1e-6, 100, 1};
@@ -305,18 +305,4 @@ static void a_norm_that_is_not_finite_changes_nothing(void **state)
     assert_true(w == 1 && m == 2 && v == 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gaussian_loss_matches_its_formula_and_gradient),
-        cmocka_unit_test(lambda_returns_match_the_sum_of_n_step_returns),
-        cmocka_unit_test(disagreement_matches_its_formula_and_gradient),
-        cmocka_unit_test(equal_members_disagree_by_zero_with_zero_gradient),
-        cmocka_unit_test(stacks_are_summed_in_order),
-        cmocka_unit_test(global_norm_is_that_of_all_spans_together),
-        cmocka_unit_test(adam_follows_the_textbook_with_clipping_and_decay),
-        cmocka_unit_test(decay_alone_shrinks_every_weight),
-        cmocka_unit_test(a_norm_that_is_not_finite_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -62,7 +62,7 @@ static void check_range(const char *name, float (*f)(float), double (*reference)
     if (!(worst <= limit)) fail_msg("%s(%.9g): %.2f ulp", name, (double)at, worst);
 }
 
-static void functions_stay_within_a_few_ulp_of_the_exact_values(void **state)
+TEST_CASE(functions_stay_within_a_few_ulp_of_the_exact_values)
 {
     check_range("exp", evaluate_exp, exp, 1e-30f, 88.72f, 1.5);
     check_range("exp", evaluate_exp, exp, -1e-30f, -86.59f, 1.5);
@@ -89,13 +89,13 @@ static void check_growth(const char *name, float (*f)(float), double (*reference
     if (!(worst <= 1)) fail_msg("%s: %.2f of the error allowed", name, worst);
 }
 
-static void errors_far_below_zero_grow_no_faster_than_the_argument(void **state)
+TEST_CASE(errors_far_below_zero_grow_no_faster_than_the_argument)
 {
     check_growth("weight", evaluate_weight, exp, -87.0f, 4);
     check_growth("sigmoid", evaluate_sigmoid, sigmoid, -86.6f, 6);
 }
 
-static void functions_treat_the_edges_as_documented(void **state)
+TEST_CASE(functions_treat_the_edges_as_documented)
 {
     assert_true(wk_expf(0.0f) == 1.0f && wk_expf(-100.0f) == 0.0f && isinf(wk_expf(89.0f)));
     assert_true(wk_expf(-INFINITY) == 0.0f && isinf(wk_expf(INFINITY)) && isnan(wk_expf(NAN)));
@@ -112,7 +112,7 @@ static void functions_treat_the_edges_as_documented(void **state)
     assert_true(wk_sigmoidf(INFINITY) == 1.0f && isnan(wk_sigmoidf(NAN)));
 }
 
-static void normal_tail_is_accurate_relative_to_its_value(void **state)
+TEST_CASE(normal_tail_is_accurate_relative_to_its_value)
 {
     double worst = 0;
     for (double x = -12.8; x <= 12.8; x += 0.00137) {
@@ -125,7 +125,7 @@ static void normal_tail_is_accurate_relative_to_its_value(void **state)
     assert_true(worst < 1e-6);
 }
 
-static void normal_quantile_undoes_the_tail(void **state)
+TEST_CASE(normal_quantile_undoes_the_tail)
 {
     double worst = 0;
     for (double x = -6; x <= 0; x += 0.0007) {
@@ -139,7 +139,7 @@ static void normal_quantile_undoes_the_tail(void **state)
     assert_true(worst < 2e-6);
 }
 
-static void vectorised_loops_give_the_bits_of_the_plain_functions(void **state)
+TEST_CASE(vectorised_loops_give_the_bits_of_the_plain_functions)
 {
     enum { N = 4099 };
     arrays a = arrays_new(1);
@@ -165,15 +165,4 @@ static void vectorised_loops_give_the_bits_of_the_plain_functions(void **state)
     arrays_release(&a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_stay_within_a_few_ulp_of_the_exact_values),
-        cmocka_unit_test(errors_far_below_zero_grow_no_faster_than_the_argument),
-        cmocka_unit_test(functions_treat_the_edges_as_documented),
-        cmocka_unit_test(normal_tail_is_accurate_relative_to_its_value),
-        cmocka_unit_test(normal_quantile_undoes_the_tail),
-        cmocka_unit_test(vectorised_loops_give_the_bits_of_the_plain_functions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

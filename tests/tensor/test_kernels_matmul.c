@@ -50,7 +50,7 @@ static void check_product(wk_matmul p, uint64_t seed)
     arrays_release(&arr);
 }
 
-static void all_variants_match_a_triple_loop(void **state)
+TEST_CASE(all_variants_match_a_triple_loop)
 {
     size_t extents[][3] = {{1, 1, 1},   {7, 5, 3},     {16, 600, 37}, {1, 129, 64},
                            {53, 1, 31}, {130, 17, 71}, {3, 530, 2}};
@@ -68,7 +68,7 @@ static void all_variants_match_a_triple_loop(void **state)
         }
 }
 
-static void stacks_may_share_either_operand_or_be_summed(void **state)
+TEST_CASE(stacks_may_share_either_operand_or_be_summed)
 {
     uint64_t seed = 100;
     for (int variant = 0; variant < 64; variant++) {
@@ -86,14 +86,14 @@ static void stacks_may_share_either_operand_or_be_summed(void **state)
     }
 }
 
-static void products_of_many_tiles_match_too(void **state)
+TEST_CASE(products_of_many_tiles_match_too)
 {
     check_product((wk_matmul){.stacks = 1, .m = 900, .n = 1100, .k = 19}, 300);
     check_product((wk_matmul){.stacks = 1, .m = 5000, .n = 1, .k = 40}, 301);
     check_product((wk_matmul){.stacks = 1, .m = 1030, .n = 600, .k = 16, .transpose_a = true}, 302);
 }
 
-static void an_empty_sum_is_zero_and_empty_outputs_are_legal(void **state)
+TEST_CASE(an_empty_sum_is_zero_and_empty_outputs_are_legal)
 {
     for (int accumulate = 0; accumulate < 2; accumulate++) {
         check_product((wk_matmul){.stacks = 2,
@@ -112,13 +112,4 @@ static void an_empty_sum_is_zero_and_empty_outputs_are_legal(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_variants_match_a_triple_loop),
-        cmocka_unit_test(stacks_may_share_either_operand_or_be_summed),
-        cmocka_unit_test(products_of_many_tiles_match_too),
-        cmocka_unit_test(an_empty_sum_is_zero_and_empty_outputs_are_legal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

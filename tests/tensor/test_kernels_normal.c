@@ -105,7 +105,7 @@ static call_data make_call(arrays *a, const size_t *shape, double range, uint64_
     return d;
 }
 
-static void samples_are_the_quantiles_of_their_uniform_numbers(void **state)
+TEST_CASE(samples_are_the_quantiles_of_their_uniform_numbers)
 {
     for (int k = 0; k < 3 * SHAPES; k++) {
         arrays a = arrays_new(1 + (uint64_t)k);
@@ -126,7 +126,7 @@ static void samples_are_the_quantiles_of_their_uniform_numbers(void **state)
     }
 }
 
-static void entropy_matches_its_formula_and_gradient(void **state)
+TEST_CASE(entropy_matches_its_formula_and_gradient)
 {
     for (int k = 0; k < 3 * SHAPES; k++) {
         arrays a = arrays_new(30 + (uint64_t)k);
@@ -149,7 +149,7 @@ static void entropy_matches_its_formula_and_gradient(void **state)
     }
 }
 
-static void everything_stays_finite_and_inside_at_the_extremes(void **state)
+TEST_CASE(everything_stays_finite_and_inside_at_the_extremes)
 {
     enum { ROWS = 4000 };
     arrays a = arrays_new(91);
@@ -174,7 +174,7 @@ static void everything_stays_finite_and_inside_at_the_extremes(void **state)
     arrays_release(&a);
 }
 
-static void the_mode_is_the_clipped_mean(void **state)
+TEST_CASE(the_mode_is_the_clipped_mean)
 {
     float raw[] = {0.5f, -2.0f, 1, 1, 20.0f, -20.0f, 0, 0}, y[4];
     wk_cpu_truncated_normal_mode(2, 2, raw, y, NULL);
@@ -183,13 +183,4 @@ static void the_mode_is_the_clipped_mean(void **state)
     assert_true(y[2] == 0.999999f && y[3] == -0.999999f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_are_the_quantiles_of_their_uniform_numbers),
-        cmocka_unit_test(entropy_matches_its_formula_and_gradient),
-        cmocka_unit_test(everything_stays_finite_and_inside_at_the_extremes),
-        cmocka_unit_test(the_mode_is_the_clipped_mean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

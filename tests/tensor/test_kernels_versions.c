@@ -131,7 +131,7 @@ static digests digest_all(void)
 }
 
 #ifdef PLAIN_PROGRAM
-static void every_instruction_set_gives_the_same_bits(void **state)
+TEST_CASE(every_instruction_set_gives_the_same_bits)
 {
     digests ours = digest_all();
     FILE *plain = popen(PLAIN_PROGRAM, "r");
@@ -144,13 +144,7 @@ static void every_instruction_set_gives_the_same_bits(void **state)
     assert_int_equal(pclose(plain), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_instruction_set_gives_the_same_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)
 #else
 int main(void)
 {

@@ -3,7 +3,7 @@
 #include "tensor/families.h"
 #include "tensor/node.h"
 
-static void every_op_belongs_to_one_family_of_tests(void **state)
+TEST_CASE(every_op_belongs_to_one_family_of_tests)
 {
     static const wk_op listed[] = {FAMILY_SHAPE(FAMILY_OP) FAMILY_ARITHMETIC(FAMILY_OP)
                                        FAMILY_LAYER(FAMILY_OP) FAMILY_DISTRIBUTION(FAMILY_OP)
@@ -17,7 +17,7 @@ static void every_op_belongs_to_one_family_of_tests(void **state)
                      times[op]);
 }
 
-static void every_row_of_the_manifest_is_sound(void **state)
+TEST_CASE(every_row_of_the_manifest_is_sound)
 {
     for (int op = 0; op < WK_OP_COUNT; op++) {
         const wk_op_info *info = &wk_op_table[op];
@@ -31,11 +31,4 @@ static void every_row_of_the_manifest_is_sound(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_op_belongs_to_one_family_of_tests),
-        cmocka_unit_test(every_row_of_the_manifest_is_sound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -111,16 +111,10 @@ static const op_case cases[] = {
     OP_CASE("mean of all", build_mean_all, mean_all, .shapes = {OP_SHAPE(11, 13)}),
 };
 
-static void arithmetic_matches_its_references(void **state)
+TEST_CASE(arithmetic_matches_its_references)
 {
     static const wk_op ops[] = {FAMILY_ARITHMETIC(FAMILY_OP)};
     op_check_all(cases, sizeof cases / sizeof *cases, ops, sizeof ops / sizeof *ops);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arithmetic_matches_its_references),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -210,16 +210,10 @@ static const op_case cases[] = {
             .low = -2, .high = 2, .tolerance = 1e-4),
 };
 
-static void distributions_match_their_references(void **state)
+TEST_CASE(distributions_match_their_references)
 {
     static const wk_op ops[] = {FAMILY_DISTRIBUTION(FAMILY_OP)};
     op_check_all(cases, sizeof cases / sizeof *cases, ops, sizeof ops / sizeof *ops);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(distributions_match_their_references),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -263,16 +263,10 @@ static const op_case cases[] = {
                        OP_SHAPE(2, 3, 2)}),
 };
 
-static void layers_match_their_references(void **state)
+TEST_CASE(layers_match_their_references)
 {
     static const wk_op ops[] = {FAMILY_LAYER(FAMILY_OP)};
     op_check_all(cases, sizeof cases / sizeof *cases, ops, sizeof ops / sizeof *ops);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_match_their_references),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -92,16 +92,10 @@ static const op_case cases[] = {
     OP_CASE("disagreement of two", build_std, spread_std, .shapes = {OP_SHAPE(2, 1, 1)}),
 };
 
-static void losses_match_their_references(void **state)
+TEST_CASE(losses_match_their_references)
 {
     static const wk_op ops[] = {FAMILY_LOSS(FAMILY_OP)};
     op_check_all(cases, sizeof cases / sizeof *cases, ops, sizeof ops / sizeof *ops);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(losses_match_their_references),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

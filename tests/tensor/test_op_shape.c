@@ -122,16 +122,10 @@ static const op_case cases[] = {
     OP_CASE("repeat last", build_repeat_last, repeat_last, .shapes = {OP_SHAPE(2, 5)}),
 };
 
-static void shape_ops_match_their_references(void **state)
+TEST_CASE(shape_ops_match_their_references)
 {
     static const wk_op ops[] = {FAMILY_SHAPE(FAMILY_OP)};
     op_check_all(cases, sizeof cases / sizeof *cases, ops, sizeof ops / sizeof *ops);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shape_ops_match_their_references),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

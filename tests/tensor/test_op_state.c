@@ -16,7 +16,7 @@ static void close_covering(engine *e)
     engine_close(e);
 }
 
-static void image_maps_bytes_to_plus_minus_half(void **state)
+TEST_CASE(image_maps_bytes_to_plus_minus_half)
 {
     engine e = engine_open(1);
     wk_tensor x = wk_graph_input(e.g, WK_U8, WK_SHAPE(3), "image"), y = wk_graph_image(e.g, x);
@@ -31,7 +31,7 @@ static void image_maps_bytes_to_plus_minus_half(void **state)
     close_covering(&e);
 }
 
-static void global_norm_covers_all_tensors_or_each_member(void **state)
+TEST_CASE(global_norm_covers_all_tensors_or_each_member)
 {
     engine e = engine_open(2);
     wk_tensor x[] = {engine_state(&e, WK_SHAPE(2, 2)), engine_state(&e, WK_SHAPE(2))};
@@ -51,7 +51,7 @@ static void global_norm_covers_all_tensors_or_each_member(void **state)
 
 // More tensors than one launch takes, among them two that are cut into as many pieces as there may
 // be, one of whole vectors; every element counts once.
-static void global_norm_covers_many_tensors_of_any_length(void **state)
+TEST_CASE(global_norm_covers_many_tensors_of_any_length)
 {
     enum { COUNT = 70, STACK = 2, LONG = 1100004 };
     engine e = engine_open(2);
@@ -123,7 +123,7 @@ static void adam_reference(double *w, double *m, double *v, const float *gradien
     }
 }
 
-static void adam_follows_its_formula_over_several_steps(void **state)
+TEST_CASE(adam_follows_its_formula_over_several_steps)
 {
     enum { N = 5, STEPS = 4 };
     wk_adam_config config = wk_adam_config_default();
@@ -152,7 +152,7 @@ static void adam_follows_its_formula_over_several_steps(void **state)
     close_covering(&e);
 }
 
-static void adam_skips_a_step_that_is_not_finite(void **state)
+TEST_CASE(adam_skips_a_step_that_is_not_finite)
 {
     engine e = engine_open(1);
     adam_group a = adam_group_of(&e, 1, 2, wk_adam_config_default());
@@ -183,7 +183,7 @@ static void adam_skips_a_step_that_is_not_finite(void **state)
     close_covering(&e);
 }
 
-static void adam_members_of_a_stack_clip_and_skip_by_themselves(void **state)
+TEST_CASE(adam_members_of_a_stack_clip_and_skip_by_themselves)
 {
     wk_adam_config config = wk_adam_config_default();
     config.clip = 1;
@@ -207,7 +207,7 @@ static void adam_members_of_a_stack_clip_and_skip_by_themselves(void **state)
 }
 
 // The formula as Keras documents it: the rate is corrected, the root of v is not.
-static void adam_with_epsilon_in_keras_place_follows_its_formula(void **state)
+TEST_CASE(adam_with_epsilon_in_keras_place_follows_its_formula)
 {
     wk_adam_config config = wk_adam_config_default();
     config.keras_epsilon = true;
@@ -238,7 +238,7 @@ static void adam_with_epsilon_in_keras_place_follows_its_formula(void **state)
 }
 
 // Norms 5 and 12 of two members are 13 together, which the clip of 6.5 halves.
-static void adam_members_of_a_stack_can_clip_and_skip_together(void **state)
+TEST_CASE(adam_members_of_a_stack_can_clip_and_skip_together)
 {
     wk_adam_config config = wk_adam_config_default();
     config.clip = 6.5f;
@@ -264,7 +264,7 @@ static void adam_members_of_a_stack_can_clip_and_skip_together(void **state)
     close_covering(&e);
 }
 
-static void store_copies_now_and_store_every_at_multiples(void **state)
+TEST_CASE(store_copies_now_and_store_every_at_multiples)
 {
     engine e = engine_open(1);
     wk_tensor counter = engine_counter(&e), now = engine_state(&e, WK_SHAPE(2));
@@ -284,7 +284,7 @@ static void store_copies_now_and_store_every_at_multiples(void **state)
     close_covering(&e);
 }
 
-static void check_finite_finds_nan_and_infinity_and_nothing_else(void **state)
+TEST_CASE(check_finite_finds_nan_and_infinity_and_nothing_else)
 {
     engine e = engine_open(1);
     wk_tensor flag = engine_counter(&e), x = wk_graph_input(e.g, WK_F32, WK_SHAPE(3), "x");
@@ -315,7 +315,7 @@ static float *open_host(engine *e)
     return memory;
 }
 
-static void another_queue_reads_what_was_recorded_before_a_mark(void **state)
+TEST_CASE(another_queue_reads_what_was_recorded_before_a_mark)
 {
     engine e = engine_open(1);
     wk_queue *runs, *reads;
@@ -356,28 +356,11 @@ static void another_queue_reads_what_was_recorded_before_a_mark(void **state)
     close_covering(&e);
 }
 
-static void these_tests_cover_their_family(void **state)
+TEST_CASE(these_tests_cover_their_family)
 {
     static const wk_op ops[] = {FAMILY_STATE(FAMILY_OP)};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (!covered[ops[i]]) fail_msg("no test covers the op %s", wk_op_table[ops[i]].name);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(image_maps_bytes_to_plus_minus_half),
-        cmocka_unit_test(global_norm_covers_all_tensors_or_each_member),
-        cmocka_unit_test(global_norm_covers_many_tensors_of_any_length),
-        cmocka_unit_test(adam_follows_its_formula_over_several_steps),
-        cmocka_unit_test(adam_skips_a_step_that_is_not_finite),
-        cmocka_unit_test(adam_members_of_a_stack_clip_and_skip_by_themselves),
-        cmocka_unit_test(adam_with_epsilon_in_keras_place_follows_its_formula),
-        cmocka_unit_test(adam_members_of_a_stack_can_clip_and_skip_together),
-        cmocka_unit_test(store_copies_now_and_store_every_at_multiples),
-        cmocka_unit_test(check_finite_finds_nan_and_infinity_and_nothing_else),
-        cmocka_unit_test(another_queue_reads_what_was_recorded_before_a_mark),
-        cmocka_unit_test(these_tests_cover_their_family),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

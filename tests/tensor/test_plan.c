@@ -14,7 +14,7 @@ static bool meet(const wk_block *a, const wk_block *b)
     return in_time && in_space;
 }
 
-static void random_blocks_never_meet_and_waste_little(void **state)
+TEST_CASE(random_blocks_never_meet_and_waste_little)
 {
     enum { BLOCKS = 300, STEPS = 100, ROUNDS = 50 };
     double worst = 0;
@@ -40,7 +40,7 @@ static void random_blocks_never_meet_and_waste_little(void **state)
     assert_true(worst < 1.15);
 }
 
-static void lifetimes_of_a_stack_are_placed_without_waste(void **state)
+TEST_CASE(lifetimes_of_a_stack_are_placed_without_waste)
 {
     // Forward activations freed in reverse order, as in every training graph.
     enum { DEPTH = 40 };
@@ -56,7 +56,7 @@ static void lifetimes_of_a_stack_are_placed_without_waste(void **state)
     assert_int_equal(total, peak);
 }
 
-static void no_blocks_need_no_memory(void **state)
+TEST_CASE(no_blocks_need_no_memory)
 {
     size_t total = 1, peak = 1;
     assert_true(wk_place_blocks(NULL, 0, &total, &peak));
@@ -179,7 +179,7 @@ static void run_random(random_graph *r)
     engine_run(&r->e);
 }
 
-static void sharing_memory_does_not_change_results_on_random_graphs(void **state)
+TEST_CASE(sharing_memory_does_not_change_results_on_random_graphs)
 {
     enum { GRAPHS = 200 };
     for (uint64_t seed = 0; seed < GRAPHS; seed++) {
@@ -204,7 +204,7 @@ static void sharing_memory_does_not_change_results_on_random_graphs(void **state
 }
 
 // A recurrence with a readout of every step, trained: the shape of the world model.
-static void a_recurrent_training_graph_wastes_less_than_a_tenth(void **state)
+TEST_CASE(a_recurrent_training_graph_wastes_less_than_a_tenth)
 {
     enum { STEPS = 30, B = 8, D = 48 };
     engine e = engine_open(1);
@@ -231,7 +231,7 @@ static void a_recurrent_training_graph_wastes_less_than_a_tenth(void **state)
     engine_close(&e);
 }
 
-static void nodes_that_nothing_needs_do_not_run(void **state)
+TEST_CASE(nodes_that_nothing_needs_do_not_run)
 {
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(4));
@@ -250,7 +250,7 @@ static const wk_place *place_of(const wk_plan *plan, wk_tensor x)
     return &plan->places[x.id];
 }
 
-static void parts_of_a_stack_are_produced_in_their_place(void **state)
+TEST_CASE(parts_of_a_stack_are_produced_in_their_place)
 {
     engine e = engine_open(1);
     wk_error err = {0};
@@ -267,7 +267,7 @@ static void parts_of_a_stack_are_produced_in_their_place(void **state)
     engine_close(&e);
 }
 
-static void an_elementwise_chain_stays_in_place(void **state)
+TEST_CASE(an_elementwise_chain_stays_in_place)
 {
     engine e = engine_open(1);
     wk_tensor x = wk_graph_input(e.g, WK_F32, WK_SHAPE(100), "x"),
@@ -282,7 +282,7 @@ static void an_elementwise_chain_stays_in_place(void **state)
     engine_close(&e);
 }
 
-static void an_operand_used_later_is_not_taken_in_place(void **state)
+TEST_CASE(an_operand_used_later_is_not_taken_in_place)
 {
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(3)), a = wk_graph_affine(e.g, x, 2, 0);
@@ -347,7 +347,7 @@ static void expect_stored(storing *s, wk_tensor other, float factor)
     }
 }
 
-static void what_is_stored_is_made_where_it_is_stored(void **state)
+TEST_CASE(what_is_stored_is_made_where_it_is_stored)
 {
     storing s = open_storing();
     store_it(&s);
@@ -358,7 +358,7 @@ static void what_is_stored_is_made_where_it_is_stored(void **state)
     engine_close(&s.e);
 }
 
-static void what_is_read_after_it_was_stored_keeps_its_bytes(void **state)
+TEST_CASE(what_is_read_after_it_was_stored_keeps_its_bytes)
 {
     storing s = open_storing();
     store_it(&s);
@@ -369,7 +369,7 @@ static void what_is_read_after_it_was_stored_keeps_its_bytes(void **state)
     engine_close(&s.e);
 }
 
-static void a_place_that_is_read_too_is_stored_to_in_its_turn(void **state)
+TEST_CASE(a_place_that_is_read_too_is_stored_to_in_its_turn)
 {
     storing s = open_storing();
     wk_tensor before = wk_graph_affine(s.e.g, s.place, 1, 0); // of the run before
@@ -380,7 +380,7 @@ static void a_place_that_is_read_too_is_stored_to_in_its_turn(void **state)
     engine_close(&s.e);
 }
 
-static void a_place_that_is_stored_to_twice_has_the_last(void **state)
+TEST_CASE(a_place_that_is_stored_to_twice_has_the_last)
 {
     storing s = open_storing();
     wk_graph_store(s.e.g, s.place, wk_graph_affine(s.e.g, s.place, 0, 5));
@@ -390,7 +390,7 @@ static void a_place_that_is_stored_to_twice_has_the_last(void **state)
     engine_close(&s.e);
 }
 
-static void a_place_that_has_two_names_is_stored_to_in_its_turn(void **state)
+TEST_CASE(a_place_that_has_two_names_is_stored_to_in_its_turn)
 {
     wk_error err = {0};
     wk_buffer *buffer;
@@ -417,7 +417,7 @@ static wk_status group_steps_1_to_3(const wk_backend *backend, wk_plan *plan, wk
     return WK_OK;
 }
 
-static void what_a_group_needs_is_kept_through_all_of_it(void **state)
+TEST_CASE(what_a_group_needs_is_kept_through_all_of_it)
 {
     engine e = engine_open(1);
     wk_error err = {0};
@@ -452,7 +452,7 @@ static wk_status leave_sums_and_slices(const wk_backend *backend, wk_plan *plan,
     return WK_OK;
 }
 
-static void what_a_lazy_node_reads_is_kept_until_its_reader(void **state)
+TEST_CASE(what_a_lazy_node_reads_is_kept_until_its_reader)
 {
     engine e = engine_open(1);
     wk_error err = {0};
@@ -497,7 +497,7 @@ static wk_status store_at_random(const wk_backend *backend, wk_plan *plan, wk_er
     return WK_OK;
 }
 
-static void what_is_needed_keeps_its_bytes_in_every_form_on_random_graphs(void **state)
+TEST_CASE(what_is_needed_keeps_its_bytes_in_every_form_on_random_graphs)
 {
     enum { GRAPHS = 200 };
     const wk_backend_vtable vtable = {.name = "forms", .choose_formats = store_at_random};
@@ -542,7 +542,7 @@ static wk_plan *plan_with_forms(engine *e, wk_tensor first, unsigned a, unsigned
     return plan;
 }
 
-static void a_temporary_takes_the_memory_of_its_formats(void **state)
+TEST_CASE(a_temporary_takes_the_memory_of_its_formats)
 {
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(10, 10)), a = wk_graph_matmul(e.g, x, x);
@@ -567,7 +567,7 @@ static void a_temporary_takes_the_memory_of_its_formats(void **state)
     engine_close(&e);
 }
 
-static void bf16_and_float32_use_the_same_memory_in_turn(void **state)
+TEST_CASE(bf16_and_float32_use_the_same_memory_in_turn)
 {
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), a = wk_graph_matmul(e.g, x, x);
@@ -581,7 +581,7 @@ static void bf16_and_float32_use_the_same_memory_in_turn(void **state)
     engine_close(&e);
 }
 
-static void a_result_in_another_form_still_takes_its_operand_s_place(void **state)
+TEST_CASE(a_result_in_another_form_still_takes_its_operand_s_place)
 {
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), a = wk_graph_matmul(e.g, x, x);
@@ -596,7 +596,7 @@ static void a_result_in_another_form_still_takes_its_operand_s_place(void **stat
     engine_close(&e);
 }
 
-static void every_format_has_a_place_of_its_own(void **state)
+TEST_CASE(every_format_has_a_place_of_its_own)
 {
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), a = wk_graph_matmul(e.g, x, x);
@@ -623,30 +623,4 @@ static void every_format_has_a_place_of_its_own(void **state)
     engine_close(&e);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_blocks_never_meet_and_waste_little),
-        cmocka_unit_test(lifetimes_of_a_stack_are_placed_without_waste),
-        cmocka_unit_test(no_blocks_need_no_memory),
-        cmocka_unit_test(sharing_memory_does_not_change_results_on_random_graphs),
-        cmocka_unit_test(a_recurrent_training_graph_wastes_less_than_a_tenth),
-        cmocka_unit_test(nodes_that_nothing_needs_do_not_run),
-        cmocka_unit_test(parts_of_a_stack_are_produced_in_their_place),
-        cmocka_unit_test(an_elementwise_chain_stays_in_place),
-        cmocka_unit_test(an_operand_used_later_is_not_taken_in_place),
-        cmocka_unit_test(what_is_stored_is_made_where_it_is_stored),
-        cmocka_unit_test(what_is_read_after_it_was_stored_keeps_its_bytes),
-        cmocka_unit_test(a_place_that_is_read_too_is_stored_to_in_its_turn),
-        cmocka_unit_test(a_place_that_is_stored_to_twice_has_the_last),
-        cmocka_unit_test(a_place_that_has_two_names_is_stored_to_in_its_turn),
-        cmocka_unit_test(what_a_group_needs_is_kept_through_all_of_it),
-        cmocka_unit_test(what_a_lazy_node_reads_is_kept_until_its_reader),
-        cmocka_unit_test(what_is_needed_keeps_its_bytes_in_every_form_on_random_graphs),
-        cmocka_unit_test(a_temporary_takes_the_memory_of_its_formats),
-        cmocka_unit_test(bf16_and_float32_use_the_same_memory_in_turn),
-        cmocka_unit_test(a_result_in_another_form_still_takes_its_operand_s_place),
-        cmocka_unit_test(every_format_has_a_place_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

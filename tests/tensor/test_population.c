@@ -313,18 +313,18 @@ static void check_population(record_fn *record, bool exact)
     wk_pool_destroy(pool);
 }
 
-static void members_give_the_bytes_of_running_alone(void **state)
+TEST_CASE(members_give_the_bytes_of_running_alone)
 {
     check_population(record_own, true);
 }
 
-static void products_of_members_are_those_of_running_alone(void **state)
+TEST_CASE(products_of_members_are_those_of_running_alone)
 {
     check_population(record_products, false);
 }
 
 // A program of one member beside those of the population, as evaluation has.
-static void a_member_has_programs_of_its_own(void **state)
+TEST_CASE(a_member_has_programs_of_its_own)
 {
     wk_error err = {0};
     wk_pool *pool;
@@ -355,7 +355,7 @@ static void a_member_has_programs_of_its_own(void **state)
 }
 
 // Memory is freed for good: a population can be made again in the same places.
-static void memory_is_used_again(void **state)
+TEST_CASE(memory_is_used_again)
 {
     wk_error err = {0};
     wk_pool *pool;
@@ -379,7 +379,7 @@ static void memory_is_used_again(void **state)
     wk_pool_destroy(pool);
 }
 
-static void members_whose_memory_differs_are_refused(void **state)
+TEST_CASE(members_whose_memory_differs_are_refused)
 {
     wk_error err = {0};
     wk_backend *backends[2];
@@ -405,14 +405,4 @@ static void members_whose_memory_differs_are_refused(void **state)
     test_population_destroy(backends, 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_give_the_bytes_of_running_alone),
-        cmocka_unit_test(products_of_members_are_those_of_running_alone),
-        cmocka_unit_test(a_member_has_programs_of_its_own),
-        cmocka_unit_test(memory_is_used_again),
-        cmocka_unit_test(members_whose_memory_differs_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -58,7 +58,7 @@ static void train(int threads, float losses[RUNS], float weights[36])
     engine_close(&e);
 }
 
-static void training_gives_the_same_bytes_on_any_number_of_threads(void **state)
+TEST_CASE(training_gives_the_same_bytes_on_any_number_of_threads)
 {
     float losses[3][RUNS], weights[3][36];
     for (int i = 0; i < 3; i++)
@@ -71,7 +71,7 @@ static void training_gives_the_same_bytes_on_any_number_of_threads(void **state)
     assert_true(losses[0][RUNS - 1] < losses[0][0]);
 }
 
-static void a_run_at_the_same_counter_draws_the_same_bits(void **state)
+TEST_CASE(a_run_at_the_same_counter_draws_the_same_bits)
 {
     engine e = engine_open(2);
     wk_tensor counter = engine_counter(&e);
@@ -91,7 +91,7 @@ static void a_run_at_the_same_counter_draws_the_same_bits(void **state)
     engine_close(&e);
 }
 
-static void two_programs_share_a_bound_buffer(void **state)
+TEST_CASE(two_programs_share_a_bound_buffer)
 {
     wk_error err = {0};
     engine writer = engine_open(1), reader = engine_open(1);
@@ -120,7 +120,7 @@ static void two_programs_share_a_bound_buffer(void **state)
     engine_close(&writer);
 }
 
-static void writes_are_seen_by_later_nodes_only(void **state)
+TEST_CASE(writes_are_seen_by_later_nodes_only)
 {
     engine e = engine_open(1);
     wk_tensor s = engine_state(&e, WK_SHAPE(1)), before = wk_graph_affine(e.g, s, 1, 0);
@@ -137,7 +137,7 @@ static void writes_are_seen_by_later_nodes_only(void **state)
     engine_close(&e);
 }
 
-static void inputs_keep_their_content_between_runs(void **state)
+TEST_CASE(inputs_keep_their_content_between_runs)
 {
     engine e = engine_open(1);
     wk_tensor x = wk_graph_input(e.g, WK_F32, WK_SHAPE(2), "x");
@@ -151,7 +151,7 @@ static void inputs_keep_their_content_between_runs(void **state)
     engine_close(&e);
 }
 
-static void constants_and_views_can_be_read(void **state)
+TEST_CASE(constants_and_views_can_be_read)
 {
     engine e = engine_open(1);
     wk_tensor c = wk_graph_constant(e.g, WK_SHAPE(2, 2), (float[]){1, 2, 3, 4});
@@ -167,7 +167,7 @@ static void constants_and_views_can_be_read(void **state)
     engine_close(&e);
 }
 
-static void tracing_counts_every_node_and_changes_nothing(void **state)
+TEST_CASE(tracing_counts_every_node_and_changes_nothing)
 {
     engine e = engine_open(1);
     wk_error err = {0};
@@ -193,7 +193,7 @@ static void tracing_counts_every_node_and_changes_nothing(void **state)
     engine_close(&e);
 }
 
-static void the_environment_asks_for_a_trace(void **state)
+TEST_CASE(the_environment_asks_for_a_trace)
 {
     unsetenv("WAKER_TRACE");
     assert_null(wk_trace_request());
@@ -241,7 +241,7 @@ static float run_scaled(scaled *s, const wk_buffer *from, size_t offset)
     return sum;
 }
 
-static void programs_share_memory_and_take_inputs_from_buffers(void **state)
+TEST_CASE(programs_share_memory_and_take_inputs_from_buffers)
 {
     enum { AT = 64 };
     wk_error err = {0};
@@ -270,7 +270,7 @@ static void programs_share_memory_and_take_inputs_from_buffers(void **state)
     engine_close(&e);
 }
 
-static void a_graph_that_ran_out_of_memory_makes_no_program(void **state)
+TEST_CASE(a_graph_that_ran_out_of_memory_makes_no_program)
 {
     engine e = engine_open(1);
     wk_error err = {0};
@@ -287,19 +287,4 @@ static void a_graph_that_ran_out_of_memory_makes_no_program(void **state)
     engine_close(&e);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(training_gives_the_same_bytes_on_any_number_of_threads),
-        cmocka_unit_test(a_run_at_the_same_counter_draws_the_same_bits),
-        cmocka_unit_test(two_programs_share_a_bound_buffer),
-        cmocka_unit_test(writes_are_seen_by_later_nodes_only),
-        cmocka_unit_test(inputs_keep_their_content_between_runs),
-        cmocka_unit_test(constants_and_views_can_be_read),
-        cmocka_unit_test(tracing_counts_every_node_and_changes_nothing),
-        cmocka_unit_test(the_environment_asks_for_a_trace),
-        cmocka_unit_test(programs_share_memory_and_take_inputs_from_buffers),
-        cmocka_unit_test(a_graph_that_ran_out_of_memory_makes_no_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -50,7 +50,7 @@ static void record(engine *e)
     wk_graph_count(g, counter, 1);
 }
 
-static void a_run_allocates_nothing(void **state)
+TEST_CASE(a_run_allocates_nothing)
 {
     engine e = engine_open(2);
     record(&e);
@@ -63,10 +63,4 @@ static void a_run_allocates_nothing(void **state)
     engine_close(&e);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_allocates_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

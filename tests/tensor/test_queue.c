@@ -45,7 +45,7 @@ static void fill(unsigned char *bytes, size_t size, unsigned seed)
         bytes[i] = (unsigned char)((i * 2654435761u + seed * 97) >> 7);
 }
 
-static void what_is_put_into_a_queue_is_done_in_order(void **state)
+TEST_CASE(what_is_put_into_a_queue_is_done_in_order)
 {
     wk_backend *backend = open_backend();
     wk_queue *queue = open_queue(backend, false);
@@ -73,7 +73,7 @@ static void what_is_put_into_a_queue_is_done_in_order(void **state)
     wk_backend_destroy(backend);
 }
 
-static void a_queue_goes_on_after_the_event_of_another(void **state)
+TEST_CASE(a_queue_goes_on_after_the_event_of_another)
 {
     wk_backend *backend = open_backend();
     wk_queue *one = open_queue(backend, false), *two = open_queue(backend, true);
@@ -108,7 +108,7 @@ static void a_queue_goes_on_after_the_event_of_another(void **state)
 }
 
 // More than one launch takes, of sizes and places of any alignment.
-static void many_small_transfers_are_one_call(void **state)
+TEST_CASE(many_small_transfers_are_one_call)
 {
     enum { COUNT = 300, STEP = 48, BYTES = COUNT * STEP };
     static const size_t sizes[] = {48, 16, 8, 4, 31, 1, 0};
@@ -138,7 +138,7 @@ static void many_small_transfers_are_one_call(void **state)
 }
 
 // Guard bytes lie on both sides of the result.
-static void a_gather_lays_rows_of_several_buffers_together(void **state)
+TEST_CASE(a_gather_lays_rows_of_several_buffers_together)
 {
     enum { GUARD = 16, BYTES = ROWS * ROW };
     wk_backend *backend = open_backend();
@@ -171,13 +171,4 @@ static void a_gather_lays_rows_of_several_buffers_together(void **state)
     wk_backend_destroy(backend);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_put_into_a_queue_is_done_in_order),
-        cmocka_unit_test(a_queue_goes_on_after_the_event_of_another),
-        cmocka_unit_test(many_small_transfers_are_one_call),
-        cmocka_unit_test(a_gather_lays_rows_of_several_buffers_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -74,7 +74,7 @@ static void close_chains(two_chains *c)
     engine_close(&c->e);
 }
 
-static void what_the_longest_chain_does_not_need_overlaps_it(void **state)
+TEST_CASE(what_the_longest_chain_does_not_need_overlaps_it)
 {
     two_chains c = open_chains(256);
     assert_int_equal(stream_of(c.plan, c.y), 0);
@@ -97,7 +97,7 @@ static double in_sequence(const wk_plan *plan)
     return time;
 }
 
-static void overlap_saves_what_small_kernels_leave_idle(void **state)
+TEST_CASE(overlap_saves_what_small_kernels_leave_idle)
 {
     two_chains small = open_chains(256), large = open_chains(65536);
     assert_true(planning_estimate(small.plan) < 0.75 * in_sequence(small.plan));
@@ -108,7 +108,7 @@ static void overlap_saves_what_small_kernels_leave_idle(void **state)
 }
 
 // A short chain beside a longer one, both of which the next step needs; then again.
-static void a_chain_that_is_needed_soon_goes_to_the_urgent_stream(void **state)
+TEST_CASE(a_chain_that_is_needed_soon_goes_to_the_urgent_stream)
 {
     engine e = engine_open(1);
     wk_tensor w = engine_state(&e, WK_SHAPE(512, 512)), x = engine_state(&e, WK_SHAPE(256, 512));
@@ -128,7 +128,7 @@ static void a_chain_that_is_needed_soon_goes_to_the_urgent_stream(void **state)
     engine_close(&e);
 }
 
-static void a_product_stays_with_the_one_that_adds_to_it(void **state)
+TEST_CASE(a_product_stays_with_the_one_that_adds_to_it)
 {
     engine e = engine_open(1);
     wk_tensor w = engine_state(&e, WK_SHAPE(512, 512)), x = engine_state(&e, WK_SHAPE(256, 512));
@@ -141,7 +141,7 @@ static void a_product_stays_with_the_one_that_adds_to_it(void **state)
     engine_close(&e);
 }
 
-static void persistent_tensors_that_share_memory_keep_their_order(void **state)
+TEST_CASE(persistent_tensors_that_share_memory_keep_their_order)
 {
     engine e = engine_open(1);
     wk_error err = {0};
@@ -231,7 +231,7 @@ static void check_order(const wk_learner *learner)
     }
 }
 
-static void what_touches_the_same_keeps_its_order(void **state)
+TEST_CASE(what_touches_the_same_keeps_its_order)
 {
     wk_learner *learner = open_learner(small_config());
     check_order(learner);
@@ -244,7 +244,7 @@ static void what_touches_the_same_keeps_its_order(void **state)
 }
 
 // What was found before steps moved is what is there after.
-static void the_recurrences_stay_whole(void **state)
+TEST_CASE(the_recurrences_stay_whole)
 {
     wk_learner *learner = open_learner(small_config());
     const wk_plan *plan = learner_plan(learner, MODEL);
@@ -284,7 +284,7 @@ static bool is_read_again(const wk_plan *plan, int step)
 }
 
 // Imagination waits for the steps of the recurrence's weights, and for those alone.
-static void the_optimiser_s_steps_are_parted_by_who_waits_for_them(void **state)
+TEST_CASE(the_optimiser_s_steps_are_parted_by_who_waits_for_them)
 {
     wk_learner *learner = open_preset("paper", 0);
     const wk_plan *plan = learner_plan(learner, LEARN);
@@ -303,7 +303,7 @@ static void the_optimiser_s_steps_are_parted_by_who_waits_for_them(void **state)
     wk_learner_destroy(learner);
 }
 
-static void weight_gradients_of_convolutions_are_deferred(void **state)
+TEST_CASE(weight_gradients_of_convolutions_are_deferred)
 {
     wk_learner *learner = open_preset("paper", 0);
     const wk_plan *plan = learner_plan(learner, MODEL);
@@ -318,7 +318,7 @@ static void weight_gradients_of_convolutions_are_deferred(void **state)
 }
 
 // What another graph's optimiser takes: nothing of this one waits for the copies.
-static void exported_gradients_are_deferred(void **state)
+TEST_CASE(exported_gradients_are_deferred)
 {
     wk_learner *learner = open_learner(small_config());
     const wk_plan *plan = learner_plan(learner, MODEL);
@@ -352,7 +352,7 @@ static void count_products(const wk_plan *plan, const char *section, int counts[
 // half idle; its reward, which fills the GPU, does not overlap; and of a step back, the gradients
 // that the step before it does not need at once are on other streams: the state's through the
 // gates, the action's.
-static void the_ensemble_and_gradients_of_steps_overlap_the_imagination(void **state)
+TEST_CASE(the_ensemble_and_gradients_of_steps_overlap_the_imagination)
 {
     wk_learner *learner = open_preset("paper", 0);
     const wk_plan *plan = learner_plan(learner, LEARN);
@@ -378,7 +378,7 @@ static void the_ensemble_and_gradients_of_steps_overlap_the_imagination(void **s
 
 // The ensemble and the critic run on streams of low priority. Were their memory reused before the
 // end, stream 0 would wait for them.
-static void nothing_waits_for_the_memory_of_side_streams(void **state)
+TEST_CASE(nothing_waits_for_the_memory_of_side_streams)
 {
     for (int i = 0; i < BENCH_PRESETS; i++) {
         wk_learner *learner = open_preset(bench_presets[i].name, 0);
@@ -395,7 +395,7 @@ static void nothing_waits_for_the_memory_of_side_streams(void **state)
 }
 
 // tools/update_floor.py counts the least from the networks' sizes; the graphs do little more.
-static void the_arithmetic_of_an_update_is_that_of_its_networks(void **state)
+TEST_CASE(the_arithmetic_of_an_update_is_that_of_its_networks)
 {
     const struct {
         const char *preset;
@@ -427,7 +427,7 @@ static const by_hand presets[] = {
     {"quick", 5, 112.9, {542, 1058, 1078}},
 };
 
-static void presets_are_as_fast_and_as_small_as_with_streams_chosen_by_hand(void **state)
+TEST_CASE(presets_are_as_fast_and_as_small_as_with_streams_chosen_by_hand)
 {
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
         const by_hand *p = &presets[i];
@@ -446,23 +446,4 @@ static void presets_are_as_fast_and_as_small_as_with_streams_chosen_by_hand(void
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_longest_chain_does_not_need_overlaps_it),
-        cmocka_unit_test(overlap_saves_what_small_kernels_leave_idle),
-        cmocka_unit_test(a_chain_that_is_needed_soon_goes_to_the_urgent_stream),
-        cmocka_unit_test(a_product_stays_with_the_one_that_adds_to_it),
-        cmocka_unit_test(persistent_tensors_that_share_memory_keep_their_order),
-        cmocka_unit_test(what_touches_the_same_keeps_its_order),
-        cmocka_unit_test(the_recurrences_stay_whole),
-        cmocka_unit_test(the_optimiser_s_steps_are_parted_by_who_waits_for_them),
-        cmocka_unit_test(weight_gradients_of_convolutions_are_deferred),
-        cmocka_unit_test(exported_gradients_are_deferred),
-        cmocka_unit_test(the_ensemble_and_gradients_of_steps_overlap_the_imagination),
-        cmocka_unit_test(nothing_waits_for_the_memory_of_side_streams),
-        cmocka_unit_test(the_arithmetic_of_an_update_is_that_of_its_networks),
-        cmocka_unit_test(presets_are_as_fast_and_as_small_as_with_streams_chosen_by_hand),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -29,7 +29,7 @@ static wk_section_time section(const engine *e, const char *name)
     return (wk_section_time){0};
 }
 
-static void sections_count_the_nodes_that_run(void **state)
+TEST_CASE(sections_count_the_nodes_that_run)
 {
     engine e = record();
     assert_int_equal(section(&e, "one").nodes, 1);
@@ -38,7 +38,7 @@ static void sections_count_the_nodes_that_run(void **state)
     engine_close(&e);
 }
 
-static void sections_have_a_time_only_while_tracing(void **state)
+TEST_CASE(sections_have_a_time_only_while_tracing)
 {
     wk_error err = {0};
     engine e = record();
@@ -55,11 +55,4 @@ static void sections_have_a_time_only_while_tracing(void **state)
     engine_close(&e);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sections_count_the_nodes_that_run),
-        cmocka_unit_test(sections_have_a_time_only_while_tracing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -59,7 +59,7 @@ static void expect_signal_at(fixture *f, int at)
         assert_int_equal(f->e.g->nodes.items[i].op == WK_OP_mark, i == at);
 }
 
-static void it_is_behind_the_last_write_of_what_another_graph_reads(void **state)
+TEST_CASE(it_is_behind_the_last_write_of_what_another_graph_reads)
 {
     fixture f = open_fixture();
     wk_graph_output(f.other, wk_graph_affine(f.other, shared(&f, f.other, 1), 1, 0));
@@ -68,7 +68,7 @@ static void it_is_behind_the_last_write_of_what_another_graph_reads(void **state
     close_fixture(&f);
 }
 
-static void it_is_behind_the_last_read_of_what_another_graph_writes(void **state)
+TEST_CASE(it_is_behind_the_last_read_of_what_another_graph_writes)
 {
     fixture f = open_fixture();
     wk_graph_store(f.other, shared(&f, f.other, 2), wk_graph_fill(f.other, WK_SHAPE(NUMBERS), 1));
@@ -77,7 +77,7 @@ static void it_is_behind_the_last_read_of_what_another_graph_writes(void **state
     close_fixture(&f);
 }
 
-static void neighbours_in_memory_and_what_both_only_read_do_not_count(void **state)
+TEST_CASE(neighbours_in_memory_and_what_both_only_read_do_not_count)
 {
     fixture f = open_fixture();
     wk_graph_output(f.other, wk_graph_affine(f.other, shared(&f, f.other, 1), 1, 0));
@@ -87,7 +87,7 @@ static void neighbours_in_memory_and_what_both_only_read_do_not_count(void **sta
     close_fixture(&f);
 }
 
-static void the_graph_computes_the_same_around_it(void **state)
+TEST_CASE(the_graph_computes_the_same_around_it)
 {
     fixture f = open_fixture();
     wk_error err = {0};
@@ -109,13 +109,4 @@ static void the_graph_computes_the_same_around_it(void **state)
     close_fixture(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_behind_the_last_write_of_what_another_graph_reads),
-        cmocka_unit_test(it_is_behind_the_last_read_of_what_another_graph_writes),
-        cmocka_unit_test(neighbours_in_memory_and_what_both_only_read_do_not_count),
-        cmocka_unit_test(the_graph_computes_the_same_around_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

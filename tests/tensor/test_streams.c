@@ -82,7 +82,7 @@ static size_t planned(int stream, bool known)
     return size;
 }
 
-static void streams_mean_nothing_to_a_backend_without_them(void **state)
+TEST_CASE(streams_mean_nothing_to_a_backend_without_them)
 {
     assert_int_equal(planned(1, false), planned(0, false));
     // Where they overlap the chain, operand and result keep their memory through it.
@@ -156,7 +156,7 @@ static bool is_over_before(const recorded *r, int first, int second)
     return true;
 }
 
-static void streams_share_no_memory_with_what_overlaps_them(void **state)
+TEST_CASE(streams_share_no_memory_with_what_overlaps_them)
 {
     static recorded r;
     int shared = 0;
@@ -180,7 +180,7 @@ static void streams_share_no_memory_with_what_overlaps_them(void **state)
     assert_true(shared > RANDOM_GRAPHS);
 }
 
-static void a_stream_does_not_wait_for_memory_that_was_just_in_use(void **state)
+TEST_CASE(a_stream_does_not_wait_for_memory_that_was_just_in_use)
 {
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(8, 8)), a = wk_graph_matmul(e.g, x, x);
@@ -195,12 +195,4 @@ static void a_stream_does_not_wait_for_memory_that_was_just_in_use(void **state)
     engine_close(&e);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_mean_nothing_to_a_backend_without_them),
-        cmocka_unit_test(streams_share_no_memory_with_what_overlaps_them),
-        cmocka_unit_test(a_stream_does_not_wait_for_memory_that_was_just_in_use),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

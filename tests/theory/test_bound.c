@@ -19,7 +19,7 @@ static wk_theory_check run_check(const char *family, int64_t instances, int thre
 
 // 100,000 instances. The halved constant is ours: values span 1/(1-γ), so that differences of their
 // means are at most TV/(1-γ), not 2 TV/(1-γ).
-static void the_inequalities_hold_with_half_the_constant(void **state)
+TEST_CASE(the_inequalities_hold_with_half_the_constant)
 {
     for (size_t f = 0; f < WK_FAMILIES; f++) {
         wk_theory_check check = run_check(wk_families[f].domain.name, 25000, 0);
@@ -38,7 +38,7 @@ static void the_inequalities_hold_with_half_the_constant(void **state)
     }
 }
 
-static void the_check_does_not_depend_on_threads(void **state)
+TEST_CASE(the_check_does_not_depend_on_threads)
 {
     wk_theory_check one = run_check("windy", 2000, 1), three = run_check("windy", 2000, 3);
     assert_int_equal(one.count, three.count);
@@ -85,7 +85,7 @@ static double mean_tv(const wk_mdp_pair *pair, const int *choice)
     return sum;
 }
 
-static void the_bound_is_the_papers_formula(void **state)
+TEST_CASE(the_bound_is_the_papers_formula)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
         wk_mdp real, model;
@@ -107,7 +107,7 @@ static void the_bound_is_the_papers_formula(void **state)
     }
 }
 
-static void a_perfect_model_has_neither_regret_nor_bound(void **state)
+TEST_CASE(a_perfect_model_has_neither_regret_nor_bound)
 {
     wk_mdp real, model;
     wk_mdp_pair pair;
@@ -137,7 +137,7 @@ static double tight_ratio(double slip, double gamma, double scale)
     return r.regret / r.bound;
 }
 
-static void half_the_constant_cannot_be_improved(void **state)
+TEST_CASE(half_the_constant_cannot_be_improved)
 {
     static const double gammas[] = {0.5, 0.9, 0.99};
     for (int i = 0; i < 3; i++) {
@@ -147,20 +147,9 @@ static void half_the_constant_cannot_be_improved(void **state)
     }
 }
 
-static void rewards_above_one_break_the_bound(void **state)
+TEST_CASE(rewards_above_one_break_the_bound)
 {
     assert_true(tight_ratio(1e-4, 0.9, 3) > 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_inequalities_hold_with_half_the_constant),
-        cmocka_unit_test(the_check_does_not_depend_on_threads),
-        cmocka_unit_test(the_bound_is_the_papers_formula),
-        cmocka_unit_test(a_perfect_model_has_neither_regret_nor_bound),
-        cmocka_unit_test(half_the_constant_cannot_be_improved),
-        cmocka_unit_test(rewards_above_one_break_the_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

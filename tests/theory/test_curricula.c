@@ -30,7 +30,7 @@ static uint64_t visits_of(const wk_curricula *c, int curriculum, size_t theta)
     return c->visits[(size_t)curriculum * wk_space_count(c->space) + theta];
 }
 
-static void results_do_not_depend_on_threads_and_regrets_keep_below_the_bounds(void **state)
+TEST_CASE(results_do_not_depend_on_threads_and_regrets_keep_below_the_bounds)
 {
     for (int kind = 0; kind < 2; kind++) {
         wk_curricula_config config = small("windy");
@@ -51,7 +51,7 @@ static void results_do_not_depend_on_threads_and_regrets_keep_below_the_bounds(v
     }
 }
 
-static void the_oracle_lowers_the_maximum_bound_and_waker_m_gets_a_share(void **state)
+TEST_CASE(the_oracle_lowers_the_maximum_bound_and_waker_m_gets_a_share)
 {
     wk_curricula_config config = small("chain");
     wk_curricula c = run(&config, 0);
@@ -69,7 +69,7 @@ static void the_oracle_lowers_the_maximum_bound_and_waker_m_gets_a_share(void **
     wk_curricula_free(&c);
 }
 
-static void every_episode_is_a_visit_and_the_oracle_goes_where_it_is_hard(void **state)
+TEST_CASE(every_episode_is_a_visit_and_the_oracle_goes_where_it_is_hard)
 {
     wk_curricula_config config = small("slippery");
     config.episodes = 300;
@@ -97,7 +97,7 @@ static void every_episode_is_a_visit_and_the_oracle_goes_where_it_is_hard(void *
 
 // Four episodes for each θ: a rule that knows the error only where it has been may not have been
 // everywhere.
-static void knowing_every_error_finds_the_unvisited(void **state)
+TEST_CASE(knowing_every_error_finds_the_unvisited)
 {
     wk_curricula_config config = small("chain");
     config.episodes = 100;
@@ -110,7 +110,7 @@ static void knowing_every_error_finds_the_unvisited(void **state)
     wk_curricula_free(&c);
 }
 
-static void few_episodes_have_points_too(void **state)
+TEST_CASE(few_episodes_have_points_too)
 {
     wk_curricula_config config = small("chain");
     config.episodes = 3;
@@ -126,7 +126,7 @@ static void few_episodes_have_points_too(void **state)
 }
 
 // A result made by hand: of the run's mean DR has 4, the oracle 2, another 3 and 5.
-static void the_share_is_that_of_the_oracles_gain(void **state)
+TEST_CASE(the_share_is_that_of_the_oracles_gain)
 {
     static const double means[WK_COMPARED] = {4, 3, 5, 2.5, 2.5, 2};
     wk_curricula_point points[WK_COMPARED * 2 * WK_CURRICULA_POINTS] = {0};
@@ -144,15 +144,4 @@ static void the_share_is_that_of_the_oracles_gain(void **state)
     assert_true(isnan(s[WK_COMPARE_WAKER_M].share) && isnan(s[WK_COMPARE_ORACLE].share_high));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_do_not_depend_on_threads_and_regrets_keep_below_the_bounds),
-        cmocka_unit_test(the_oracle_lowers_the_maximum_bound_and_waker_m_gets_a_share),
-        cmocka_unit_test(every_episode_is_a_visit_and_the_oracle_goes_where_it_is_hard),
-        cmocka_unit_test(knowing_every_error_finds_the_unvisited),
-        cmocka_unit_test(few_episodes_have_points_too),
-        cmocka_unit_test(the_share_is_that_of_the_oracles_gain),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

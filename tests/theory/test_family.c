@@ -36,7 +36,7 @@ static void check_rows(const wk_family *family, const double *theta)
     assert_near(mdp.start[0], 1, 0);
 }
 
-static void transitions_are_distributions_and_without_noise_certain(void **state)
+TEST_CASE(transitions_are_distributions_and_without_noise_certain)
 {
     for_each_theta(check_rows);
 }
@@ -52,12 +52,12 @@ static void check_mixture(const wk_family *family, const double *theta)
         assert_near(middle.next[i], (a.next[i] + b.next[i]) / 2, 1e-12);
 }
 
-static void theta_that_differ_in_noise_are_the_same_world(void **state)
+TEST_CASE(theta_that_differ_in_noise_are_the_same_world)
 {
     for_each_theta(check_mixture);
 }
 
-static void the_seed_makes_the_layout(void **state)
+TEST_CASE(the_seed_makes_the_layout)
 {
     static const char *const names[] = {"random", "slippery", "windy"};
     for (size_t i = 0; i < 3; i++) {
@@ -74,7 +74,7 @@ static void the_seed_makes_the_layout(void **state)
     }
 }
 
-static void slips_go_sideways_and_the_border_stops(void **state)
+TEST_CASE(slips_go_sideways_and_the_border_stops)
 {
     const wk_family *family;
     assert_ok(wk_family_find("slippery", &family, &err));
@@ -94,20 +94,10 @@ static void slips_go_sideways_and_the_border_stops(void **state)
     assert_true(ice > 3 && ice < 17);
 }
 
-static void an_unknown_family_is_refused(void **state)
+TEST_CASE(an_unknown_family_is_refused)
 {
     const wk_family *family;
     assert_refused(wk_family_find("chains", &family, &err), WK_E_NOT_FOUND, "slippery");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transitions_are_distributions_and_without_noise_certain),
-        cmocka_unit_test(theta_that_differ_in_noise_are_the_same_world),
-        cmocka_unit_test(the_seed_makes_the_layout),
-        cmocka_unit_test(slips_go_sideways_and_the_border_stops),
-        cmocka_unit_test(an_unknown_family_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -25,7 +25,7 @@ static void random_reward(uint64_t number, const wk_mdp *mdp, double *reward)
     wk_mdp_draw_reward(mdp, number, &rng, reward);
 }
 
-static void values_are_the_sums_of_discounted_rewards(void **state)
+TEST_CASE(values_are_the_sums_of_discounted_rewards)
 {
     for (uint64_t n = 0; n < 50; n++) {
         wk_mdp mdp;
@@ -68,7 +68,7 @@ static void enumerate(const wk_mdp *mdp, const double *reward, double *best)
     }
 }
 
-static void the_optimal_policy_is_the_best_of_all(void **state)
+TEST_CASE(the_optimal_policy_is_the_best_of_all)
 {
     for (uint64_t n = 0; n < 200; n++) {
         static const double gammas[] = {0.3, 0.9, 0.99};
@@ -85,7 +85,7 @@ static void the_optimal_policy_is_the_best_of_all(void **state)
 }
 
 // Of every family at its largest, whatever the policy to begin with: Bellman's equation.
-static void no_action_betters_the_optimal_values(void **state)
+TEST_CASE(no_action_betters_the_optimal_values)
 {
     for (size_t f = 0; f < WK_FAMILIES; f++)
         for (uint64_t n = 0; n < 6; n++) {
@@ -108,7 +108,7 @@ static void no_action_betters_the_optimal_values(void **state)
         }
 }
 
-static void total_variation_is_half_the_sum_of_differences(void **state)
+TEST_CASE(total_variation_is_half_the_sum_of_differences)
 {
     wk_mdp a = {.states = 2, .actions = 1, .next = {0.5, 0.5, 1, 0}};
     wk_mdp b = {.states = 2, .actions = 1, .next = {0.2, 0.8, 0, 1}};
@@ -118,13 +118,4 @@ static void total_variation_is_half_the_sum_of_differences(void **state)
     assert_near(tv[1], 1, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_the_sums_of_discounted_rewards),
-        cmocka_unit_test(the_optimal_policy_is_the_best_of_all),
-        cmocka_unit_test(no_action_betters_the_optimal_values),
-        cmocka_unit_test(total_variation_is_half_the_sum_of_differences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

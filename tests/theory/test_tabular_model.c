@@ -54,7 +54,7 @@ static double mean_disagreement(const wk_tabular_model *model, const wk_mdp *mdp
     return mean_of(values, mdp);
 }
 
-static void without_data_every_state_is_as_likely(void **state)
+TEST_CASE(without_data_every_state_is_as_likely)
 {
     wk_mdp mdp = chain(0.3), predicted = mdp;
     wk_tabular_model model;
@@ -68,7 +68,7 @@ static void without_data_every_state_is_as_likely(void **state)
     assert_near(wk_mdp_next_of(&predicted, 1, 1)[2], 0.25, 1e-15);
 }
 
-static void error_and_disagreement_fall_with_data_and_noise_keeps_them_up(void **state)
+TEST_CASE(error_and_disagreement_fall_with_data_and_noise_keeps_them_up)
 {
     double errors[2][3], disagreements[2][3];
     for (int noisy = 0; noisy < 2; noisy++) {
@@ -89,7 +89,7 @@ static void error_and_disagreement_fall_with_data_and_noise_keeps_them_up(void *
     assert_true(errors[1][2] > 2 * errors[0][2] && disagreements[1][2] > 2 * disagreements[0][2]);
 }
 
-static void models_with_a_parent_learn_from_each_other(void **state)
+TEST_CASE(models_with_a_parent_learn_from_each_other)
 {
     wk_mdp mdp = chain(0.2);
     wk_tabular_model parent, seen, unseen;
@@ -103,13 +103,4 @@ static void models_with_a_parent_learn_from_each_other(void **state)
     assert_true(mean_disagreement(&unseen, &mdp) < doubt / 5);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(without_data_every_state_is_as_likely, free_models),
-        cmocka_unit_test_teardown(error_and_disagreement_fall_with_data_and_noise_keeps_them_up,
-                                  free_models),
-        cmocka_unit_test_teardown(models_with_a_parent_learn_from_each_other, free_models),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(NULL, free_models)

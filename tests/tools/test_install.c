@@ -51,21 +51,21 @@ static void only_plain_builds(void)
 #endif
 }
 
-static void the_program_works_from_its_prefix(void **state)
+TEST_CASE(the_program_works_from_its_prefix)
 {
     only_plain_builds();
     assert_non_null(strstr(shell("cd /; $PREFIX/bin/waker --version"), "waker 0."));
     shell("$PREFIX/bin/waker envs toy >/dev/null");
 }
 
-static void a_prefix_may_be_written_in_any_way(void **state)
+TEST_CASE(a_prefix_may_be_written_in_any_way)
 {
     only_plain_builds();
     shell("cd " PLACE "; $SOURCE/tools/install $BUILD here/; grep -qx bin/waker "
           "here/share/waker/installed; $SOURCE/tools/uninstall here; not test -e here/bin/waker");
 }
 
-static void tools_say_what_they_need(void **state)
+TEST_CASE(tools_say_what_they_need)
 {
     shell("for tool in bundle coverage install uninstall wheel wheel-files; do "
           "$SOURCE/tools/$tool 2>&1 | grep \"usage: tools/$tool \"; done");
@@ -79,7 +79,7 @@ static void tools_say_what_they_need(void **state)
     assert_non_null(strstr(said, "libx.so => not found"));
 }
 
-static void manual_pages_completions_and_documents_are_there(void **state)
+TEST_CASE(manual_pages_completions_and_documents_are_there)
 {
     only_plain_builds();
     shell("cd $PREFIX/share; ls man/man1/waker.1 man/man1/waker-train.1 "
@@ -89,7 +89,7 @@ static void manual_pages_completions_and_documents_are_there(void **state)
 }
 
 // What is declared is found here in another way than in cmake/exports.cmake.
-static void the_library_exports_what_the_public_headers_declare_and_nothing_else(void **state)
+TEST_CASE(the_library_exports_what_the_public_headers_declare_and_nothing_else)
 {
     only_plain_builds();
     shell(
@@ -104,14 +104,14 @@ static void the_library_exports_what_the_public_headers_declare_and_nothing_else
           "/all; not grep -v WAKER_0 " PLACE "/all");
 }
 
-static void the_library_has_a_soname(void **state)
+TEST_CASE(the_library_has_a_soname)
 {
     only_plain_builds();
     shell("cd $(pkg-config --variable=libdir waker); "
           "objdump -p libwaker.so | grep 'SONAME *libwaker.so.0$'; ls libwaker.so.0 libwaker.a");
 }
 
-static void every_example_builds_with_pkg_config_alone(void **state)
+TEST_CASE(every_example_builds_with_pkg_config_alone)
 {
     only_plain_builds();
     shell("cp -r $PREFIX/share/doc/waker/examples " PLACE "/; cd " PLACE "/examples; "
@@ -138,7 +138,7 @@ static void every_example_builds_with_pkg_config_alone(void **state)
           "$PREFIX/bin/waker envs check plugin/ball.so; test -s curriculum/even.so");
 }
 
-static void the_program_of_the_page_on_c_builds_too(void **state)
+TEST_CASE(the_program_of_the_page_on_c_builds_too)
 {
     only_plain_builds();
     shell("mkdir " PLACE "/page; cd " PLACE
@@ -150,7 +150,7 @@ static void the_program_of_the_page_on_c_builds_too(void **state)
     assert_non_null(strstr(shell("cd " PLACE "/page; not ./page"), "holds no run"));
 }
 
-static void the_static_library_links_with_what_pkg_config_says(void **state)
+TEST_CASE(the_static_library_links_with_what_pkg_config_says)
 {
     only_plain_builds();
     shell("cd " PLACE "; cc -O1 $PREFIX/share/doc/waker/examples/random_actions.c -o static "
@@ -159,7 +159,7 @@ static void the_static_library_links_with_what_pkg_config_says(void **state)
           "ldd ./static >needed; not grep libwaker needed; ./static toy 2");
 }
 
-static void a_moved_installation_is_found(void **state)
+TEST_CASE(a_moved_installation_is_found)
 {
     only_plain_builds();
     shell("cp -a $PREFIX " PLACE "/moved; "
@@ -169,7 +169,7 @@ static void a_moved_installation_is_found(void **state)
           "pkg-config --cflags waker | grep " PLACE "/moved; " PLACE "/moved/bin/waker --version");
 }
 
-static void destdir_goes_before_the_prefix(void **state)
+TEST_CASE(destdir_goes_before_the_prefix)
 {
     only_plain_builds();
     shell("DESTDIR=$PWD/" PLACE "/stage $SOURCE/tools/install $BUILD /opt/waker; test -x " PLACE
@@ -179,7 +179,7 @@ static void destdir_goes_before_the_prefix(void **state)
           "/stage ! -type d)\"");
 }
 
-static void uninstalling_leaves_what_others_put_there(void **state)
+TEST_CASE(uninstalling_leaves_what_others_put_there)
 {
     only_plain_builds();
     shell("rm -rf " PLACE "/other; $SOURCE/tools/install $BUILD $PWD/" PLACE "/other; cd " PLACE
@@ -190,7 +190,7 @@ static void uninstalling_leaves_what_others_put_there(void **state)
 }
 
 // Folders that installing made go with it, those that were there stay, empty or not.
-static void uninstalling_leaves_no_empty_folders(void **state)
+TEST_CASE(uninstalling_leaves_no_empty_folders)
 {
     only_plain_builds();
     shell("cd " PLACE "; rm -rf fresh used; $SOURCE/tools/install $BUILD $PWD/fresh; "
@@ -202,7 +202,7 @@ static void uninstalling_leaves_no_empty_folders(void **state)
 }
 
 // A list that somebody changed removes nothing outside.
-static void a_damaged_list_is_refused(void **state)
+TEST_CASE(a_damaged_list_is_refused)
 {
     only_plain_builds();
     shell("mkdir -p " PLACE "/bad/share/waker; touch " PLACE "/precious; "
@@ -210,7 +210,7 @@ static void a_damaged_list_is_refused(void **state)
           "not $SOURCE/tools/uninstall $PWD/" PLACE "/bad; test -e " PLACE "/precious");
 }
 
-static void release_builds_are_hardened(void **state)
+TEST_CASE(release_builds_are_hardened)
 {
 #ifndef RELEASE
     skip();
@@ -223,7 +223,7 @@ static void release_builds_are_hardened(void **state)
 }
 
 // An empty entry would be the current folder.
-static void libraries_are_not_looked_for_in_the_current_folder(void **state)
+TEST_CASE(libraries_are_not_looked_for_in_the_current_folder)
 {
     only_plain_builds();
     shell("for file in $BUILD/waker $BUILD/libwaker.so $PREFIX/bin/waker "
@@ -232,25 +232,4 @@ static void libraries_are_not_looked_for_in_the_current_folder(void **state)
           "not grep -E 'PATH.*(\\[:|::|:\\]|\\[\\])' " PLACE "/dynamic; done");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_program_works_from_its_prefix),
-        cmocka_unit_test(a_prefix_may_be_written_in_any_way),
-        cmocka_unit_test(tools_say_what_they_need),
-        cmocka_unit_test(manual_pages_completions_and_documents_are_there),
-        cmocka_unit_test(the_library_exports_what_the_public_headers_declare_and_nothing_else),
-        cmocka_unit_test(the_library_has_a_soname),
-        cmocka_unit_test(every_example_builds_with_pkg_config_alone),
-        cmocka_unit_test(the_program_of_the_page_on_c_builds_too),
-        cmocka_unit_test(the_static_library_links_with_what_pkg_config_says),
-        cmocka_unit_test(a_moved_installation_is_found),
-        cmocka_unit_test(destdir_goes_before_the_prefix),
-        cmocka_unit_test(uninstalling_leaves_what_others_put_there),
-        cmocka_unit_test(uninstalling_leaves_no_empty_folders),
-        cmocka_unit_test(a_damaged_list_is_refused),
-        cmocka_unit_test(release_builds_are_hardened),
-        cmocka_unit_test(libraries_are_not_looked_for_in_the_current_folder),
-    };
-    return cmocka_run_group_tests(tests, install_all, remove_all);
-}
+TEST_MAIN(install_all, remove_all)

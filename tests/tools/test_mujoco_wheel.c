@@ -81,7 +81,7 @@ static void expect_asked(const char *package, const char *version)
     assert_string_equal(shell("tail -n 1 " PLACE "/asked", 0), expected);
 }
 
-static void each_major_version_has_a_tested_one(void **state)
+TEST_CASE(each_major_version_has_a_tested_one)
 {
     wheel("3", "three", 0);
     expect_asked("mujoco", tested("3"));
@@ -94,7 +94,7 @@ static void each_major_version_has_a_tested_one(void **state)
     if (!strstr(said, "no MuJoCo 2 of PyPI")) fail_msg("%s", said);
 }
 
-static void any_version_can_be_had(void **state)
+TEST_CASE(any_version_can_be_had)
 {
     wheel("3.3.7", "other", 0);
     expect_asked("mujoco", "3.3.7");
@@ -103,7 +103,7 @@ static void any_version_can_be_had(void **state)
     assert_string_equal(shell("cat " PLACE "/hashes", 0), ""); // none is known
 }
 
-static void a_folder_of_the_version_is_kept_and_of_another_replaced(void **state)
+TEST_CASE(a_folder_of_the_version_is_kept_and_of_another_replaced)
 {
     wheel("3.3.7", "folder", 0);
     wheel("3.3.7", "folder", 0);
@@ -114,7 +114,7 @@ static void a_folder_of_the_version_is_kept_and_of_another_replaced(void **state
                         "libmujoco.so libmujoco.so.4.1.0");
 }
 
-static void a_folder_of_someone_else_is_left_alone(void **state)
+TEST_CASE(a_folder_of_someone_else_is_left_alone)
 {
     shell("mkdir -p " PLACE "/usr/lib && : >" PLACE "/usr/lib/libc.so", 0);
     const char *said = wheel("4.1.0", "usr", 1);
@@ -122,16 +122,4 @@ static void a_folder_of_someone_else_is_left_alone(void **state)
     shell("test -e " PLACE "/usr/lib/libc.so", 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_major_version_has_a_tested_one, make_place,
-                                        remove_place),
-        cmocka_unit_test_setup_teardown(any_version_can_be_had, make_place, remove_place),
-        cmocka_unit_test_setup_teardown(a_folder_of_the_version_is_kept_and_of_another_replaced,
-                                        make_place, remove_place),
-        cmocka_unit_test_setup_teardown(a_folder_of_someone_else_is_left_alone, make_place,
-                                        remove_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(make_place, remove_place)

@@ -31,7 +31,7 @@ static int remove_place(void **state)
     return system("rm -rf " PLACE);
 }
 
-static void what_was_fetched_is_what_was_made(void **state)
+TEST_CASE(what_was_fetched_is_what_was_made)
 {
     shell("$PIECE start $WAKER grid.yaml seed=0 far --populations 2 --quiet; "
           "$PIECE wait far 300; grep -x 0 far/ended");
@@ -45,25 +45,17 @@ static void what_was_fetched_is_what_was_made(void **state)
           "cmp far/runs/$run/$file near/runs/$run/$file; done; done");
 }
 
-static void the_rest_of_the_grid_is_made_from_there(void **state)
+TEST_CASE(the_rest_of_the_grid_is_made_from_there)
 {
     shell("$WAKER sweep --logdir near/runs --only seed=1 --rate 300 --quiet; "
           "$WAKER sweep status near/runs --json >status; test $(grep -c '\"state\": \"done\"' "
           "status) -eq 4");
 }
 
-static void wrong_usage_is_explained(void **state)
+TEST_CASE(wrong_usage_is_explained)
 {
     shell("for words in '' start 'pack far' 'fetch far'; do "
           "! $PIECE $words 2>usage; grep '^usage: tools/piece start' usage; done");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_fetched_is_what_was_made),
-        cmocka_unit_test(the_rest_of_the_grid_is_made_from_there),
-        cmocka_unit_test(wrong_usage_is_explained),
-    };
-    return cmocka_run_group_tests(tests, make_place, remove_place);
-}
+TEST_MAIN(make_place, remove_place)

@@ -120,7 +120,7 @@ static void expect_part(const char *text, const char *part)
     if (!strstr(text, part)) fail_msg("'%s' lacks '%s'", text, part);
 }
 
-static void the_program_needs_nothing_of_the_tests(void **state)
+TEST_CASE(the_program_needs_nothing_of_the_tests)
 {
     make_machine("build", 0);
     assert_string_equal(setup("", "build", 0), "");
@@ -131,7 +131,7 @@ static void the_program_needs_nothing_of_the_tests(void **state)
 }
 
 // A header without its library, or the other way round, is not a package.
-static void a_package_that_is_half_there_is_missing(void **state)
+TEST_CASE(a_package_that_is_half_there_is_missing)
 {
     make_machine("build lint", 0);
     for (int i = 0; i < row_count; i++)
@@ -144,7 +144,7 @@ static void a_package_that_is_half_there_is_missing(void **state)
         }
 }
 
-static void root_installs_what_is_missing_and_looks_again(void **state)
+TEST_CASE(root_installs_what_is_missing_and_looks_again)
 {
     make_machine("build", 0);
     take_away("-lopenblas");
@@ -157,7 +157,7 @@ static void root_installs_what_is_missing_and_looks_again(void **state)
           "'install -y -qq --no-install-recommends libopenblas-dev')\" ]");
 }
 
-static void a_user_without_sudo_is_given_the_line_to_ask_for(void **state)
+TEST_CASE(a_user_without_sudo_is_given_the_line_to_ask_for)
 {
     static const char line[] =
         "\napt-get install --no-install-recommends libopenblas-dev libyaml-dev\n";
@@ -171,7 +171,7 @@ static void a_user_without_sudo_is_given_the_line_to_ask_for(void **state)
     shell("[ ! -e " MACHINE "/apt ]");
 }
 
-static void other_places_count_as_they_do_for_cmake(void **state)
+TEST_CASE(other_places_count_as_they_do_for_cmake)
 {
     make_machine("build", 0);
     expect_part(setup("SETUP_DRY_RUN=1 MUJOCO_DIR=system", "build", 1), "Missing: libmujoco-dev\n");
@@ -191,7 +191,7 @@ static void make_machine_without_mujoco(const char *groups, int user, int status
     put("project/tools/mujoco-wheel", script);
 }
 
-static void mujoco_is_fetched_in_the_tested_version(void **state)
+TEST_CASE(mujoco_is_fetched_in_the_tested_version)
 {
     make_machine_without_mujoco("build", 0, 0);
     expect_part(setup("SETUP_DRY_RUN=1", "build", 1), "Missing: python3 python3-pip\n");
@@ -201,7 +201,7 @@ static void mujoco_is_fetched_in_the_tested_version(void **state)
     expect_part(setup("", "build", 0), "build-deps/mujoco\n");
 }
 
-static void where_it_cannot_be_fetched_the_systems_is_taken(void **state)
+TEST_CASE(where_it_cannot_be_fetched_the_systems_is_taken)
 {
     make_machine_without_mujoco("build mujoco system-mujoco", 0, 1);
     expect_part(setup("", "build", 0), "cannot be fetched here; building with the system's");
@@ -213,7 +213,7 @@ static void where_it_cannot_be_fetched_the_systems_is_taken(void **state)
     expect_part(setup("", "build", 0), "building with the system's");
 }
 
-static void an_unknown_group_is_refused(void **state)
+TEST_CASE(an_unknown_group_is_refused)
 {
     make_machine("build", 0);
     expect_part(setup("", "bild", 2), "no group 'bild'");
@@ -224,17 +224,4 @@ static int remove_machine(void **state)
     return system("rm -rf " MACHINE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_program_needs_nothing_of_the_tests),
-        cmocka_unit_test(a_package_that_is_half_there_is_missing),
-        cmocka_unit_test(root_installs_what_is_missing_and_looks_again),
-        cmocka_unit_test(a_user_without_sudo_is_given_the_line_to_ask_for),
-        cmocka_unit_test(other_places_count_as_they_do_for_cmake),
-        cmocka_unit_test(mujoco_is_fetched_in_the_tested_version),
-        cmocka_unit_test(where_it_cannot_be_fetched_the_systems_is_taken),
-        cmocka_unit_test(an_unknown_group_is_refused),
-    };
-    return cmocka_run_group_tests(tests, read_rows, remove_machine);
-}
+TEST_MAIN(read_rows, remove_machine)

@@ -48,7 +48,7 @@ static int run_task(int code, int restarts, char given[1024])
     return WEXITSTATUS(status);
 }
 
-static void each_task_has_its_own_directory_and_seed(void **state)
+TEST_CASE(each_task_has_its_own_directory_and_seed)
 {
     char given[1024];
     assert_int_equal(run_task(0, 0, given), 0);
@@ -57,7 +57,7 @@ static void each_task_has_its_own_directory_and_seed(void **state)
     assert_null(strstr(given, "scontrol"));
 }
 
-static void only_the_task_that_was_saved_is_put_back(void **state)
+TEST_CASE(only_the_task_that_was_saved_is_put_back)
 {
     char given[1024];
     assert_int_equal(run_task(75, 4, given), 0);
@@ -66,27 +66,18 @@ static void only_the_task_that_was_saved_is_put_back(void **state)
     assert_null(strstr(given, "scontrol"));
 }
 
-static void restarts_have_a_limit(void **state)
+TEST_CASE(restarts_have_a_limit)
 {
     char given[1024];
     assert_int_equal(run_task(75, 5, given), 75);
     assert_null(strstr(given, "scontrol"));
 }
 
-static void the_job_asks_for_an_array_with_a_gpu_and_a_log_per_task(void **state)
+TEST_CASE(the_job_asks_for_an_array_with_a_gpu_and_a_log_per_task)
 {
     assert_int_equal(system("grep -q '^#SBATCH --array=' " SCRIPT), 0);
     assert_int_equal(system("grep -q '^#SBATCH --gres=gpu:1' " SCRIPT), 0);
     assert_int_equal(system("grep -q '^#SBATCH --output=.*%A_%a' " SCRIPT), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_task_has_its_own_directory_and_seed),
-        cmocka_unit_test(only_the_task_that_was_saved_is_put_back),
-        cmocka_unit_test(restarts_have_a_limit),
-        cmocka_unit_test(the_job_asks_for_an_array_with_a_gpu_and_a_log_per_task),
-    };
-    return cmocka_run_group_tests(tests, make_commands, remove_commands);
-}
+TEST_MAIN(make_commands, remove_commands)

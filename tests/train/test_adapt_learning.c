@@ -105,13 +105,13 @@ static double share(wk_weights_kind kind, int64_t step, int task)
     return (reached - random) / (expert - random);
 }
 
-static void adapted_policies_beat_random_actions(void **state)
+TEST_CASE(adapted_policies_beat_random_actions)
 {
     for (int task = 0; task < TOY_TASKS; task++)
         assert_true(share(WK_WEIGHTS_ADAPTED, last_step, task) > SHARE_MIN);
 }
 
-static void fine_tuning_raises_what_an_early_world_model_gave(void **state)
+TEST_CASE(fine_tuning_raises_what_an_early_world_model_gave)
 {
     wk_run_control control = {0};
     wk_run_end end;
@@ -130,11 +130,4 @@ static void fine_tuning_raises_what_an_early_world_model_gave(void **state)
     assert_true(gain > GAIN_MIN);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adapted_policies_beat_random_actions),
-        cmocka_unit_test(fine_tuning_raises_what_an_early_world_model_gave),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_MAIN(setup, teardown)

@@ -56,7 +56,7 @@ static void assert_same_run(wk_run_config config, const char *plain, async_mode 
     remove_tree(folder);
 }
 
-static void an_async_run_has_the_bytes_of_one_on_the_cpu(void **state)
+TEST_CASE(an_async_run_has_the_bytes_of_one_on_the_cpu)
 {
     char plain[64];
     wk_run_config config = busy_run();
@@ -68,7 +68,7 @@ static void an_async_run_has_the_bytes_of_one_on_the_cpu(void **state)
     remove_tree(plain);
 }
 
-static void several_updates_in_an_iteration_do_too(void **state)
+TEST_CASE(several_updates_in_an_iteration_do_too)
 {
     char plain[64];
     wk_run_config config = quiet_run();
@@ -79,7 +79,7 @@ static void several_updates_in_an_iteration_do_too(void **state)
     remove_tree(plain);
 }
 
-static void a_run_resumed_with_and_without_device_frames_does_too(void **state)
+TEST_CASE(a_run_resumed_with_and_without_device_frames_does_too)
 {
     char plain[64], folder[64];
     wk_run_config config = quiet_run();
@@ -111,7 +111,7 @@ static wk_trainer *open_trainer(const wk_run_config *config, int how, char folde
     return t;
 }
 
-static void a_device_that_fills_up_gives_way_to_the_host(void **state)
+TEST_CASE(a_device_that_fills_up_gives_way_to_the_host)
 {
     wk_run_config config = quiet_run();
     char folder[64], other[64];
@@ -136,7 +136,7 @@ static void a_device_that_fills_up_gives_way_to_the_host(void **state)
     remove_tree(other);
 }
 
-static void memory_that_is_gone_when_a_run_is_resumed_leaves_frames_on_the_host(void **state)
+TEST_CASE(memory_that_is_gone_when_a_run_is_resumed_leaves_frames_on_the_host)
 {
     wk_run_config config = quiet_run();
     char folder[64];
@@ -173,7 +173,7 @@ static bool holds(const char *told, int how, size_t available)
     return held;
 }
 
-static void frames_are_on_the_device_when_configured_or_when_they_fit(void **state)
+TEST_CASE(frames_are_on_the_device_when_configured_or_when_they_fit)
 {
     // 2000 steps are 25 MB, and a gibibyte is left to others.
     size_t fits = (size_t)26 << 20 | (size_t)1 << 30, tight = (size_t)20 << 20 | (size_t)1 << 30;
@@ -184,7 +184,7 @@ static void frames_are_on_the_device_when_configured_or_when_they_fit(void **sta
     assert_false(holds("auto", -1, 0));
 }
 
-static void frames_that_must_and_cannot_are_refused_before_the_run(void **state)
+TEST_CASE(frames_that_must_and_cannot_are_refused_before_the_run)
 {
     wk_run_config config = quiet_run();
     wk_trainer *t;
@@ -199,16 +199,4 @@ static void frames_that_must_and_cannot_are_refused_before_the_run(void **state)
     remove_tree(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_async_run_has_the_bytes_of_one_on_the_cpu),
-        cmocka_unit_test(several_updates_in_an_iteration_do_too),
-        cmocka_unit_test(a_run_resumed_with_and_without_device_frames_does_too),
-        cmocka_unit_test(a_device_that_fills_up_gives_way_to_the_host),
-        cmocka_unit_test(memory_that_is_gone_when_a_run_is_resumed_leaves_frames_on_the_host),
-        cmocka_unit_test(frames_are_on_the_device_when_configured_or_when_they_fit),
-        cmocka_unit_test(frames_that_must_and_cannot_are_refused_before_the_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -69,7 +69,7 @@ static void assert_same_batch(fixture *r, uint64_t counter)
     assert_memory_equal(host, device, sizeof host);
 }
 
-static void batches_on_the_device_have_the_bytes_of_the_host(void **state)
+TEST_CASE(batches_on_the_device_have_the_bytes_of_the_host)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         fixture r = open_fixture(kind, 150);
@@ -85,7 +85,7 @@ static void batches_on_the_device_have_the_bytes_of_the_host(void **state)
     }
 }
 
-static void frames_stored_before_are_copied_to_the_device(void **state)
+TEST_CASE(frames_stored_before_are_copied_to_the_device)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         // More than two waves of blocks, and the slots' rows that are in no block yet.
@@ -101,7 +101,7 @@ static void frames_stored_before_are_copied_to_the_device(void **state)
     }
 }
 
-static void memory_is_taken_as_rows_arrive_and_used_again(void **state)
+TEST_CASE(memory_is_taken_as_rows_arrive_and_used_again)
 {
     fixture r = open_fixture(0, 2000);
     hold(&r);
@@ -118,7 +118,7 @@ static void memory_is_taken_as_rows_arrive_and_used_again(void **state)
     close_fixture(&r);
 }
 
-static void a_full_device_is_reported_and_the_store_goes_on(void **state)
+TEST_CASE(a_full_device_is_reported_and_the_store_goes_on)
 {
     fixture r = open_fixture(1, 2000);
     hold(&r);
@@ -134,7 +134,7 @@ static void a_full_device_is_reported_and_the_store_goes_on(void **state)
     close_fixture(&r);
 }
 
-static void a_store_that_does_not_fit_is_refused(void **state)
+TEST_CASE(a_store_that_does_not_fit_is_refused)
 {
     fixture r = open_fixture(1, 2000);
     assert_ok(script_run(r.replay, 400, &err));
@@ -146,14 +146,4 @@ static void a_store_that_does_not_fit_is_refused(void **state)
     close_fixture(&r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_on_the_device_have_the_bytes_of_the_host),
-        cmocka_unit_test(frames_stored_before_are_copied_to_the_device),
-        cmocka_unit_test(memory_is_taken_as_rows_arrive_and_used_again),
-        cmocka_unit_test(a_full_device_is_reported_and_the_store_goes_on),
-        cmocka_unit_test(a_store_that_does_not_fit_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

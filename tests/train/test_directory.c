@@ -71,7 +71,7 @@ static void expect_outside(void)
     run_command("test \"$(cat " OUTSIDE "/run.bin " OUTSIDE "/file)\" = 'thesis\nthesis'");
 }
 
-static void a_listing_that_fails_is_an_error_and_changes_nothing(void **state)
+TEST_CASE(a_listing_that_fails_is_an_error_and_changes_nothing)
 {
     static const int codes[] = {ESTALE, EIO, EACCES, EMFILE};
     wk_run_config config = finished_run();
@@ -86,7 +86,7 @@ static void a_listing_that_fails_is_an_error_and_changes_nothing(void **state)
     assert_ok(train(&config, A));
 }
 
-static void checkpoints_moved_aside_are_missed(void **state)
+TEST_CASE(checkpoints_moved_aside_are_missed)
 {
     wk_run_config config = finished_run();
     run_command("mv " A "/checkpoints " OUTSIDE);
@@ -104,7 +104,7 @@ static void checkpoints_moved_aside_are_missed(void **state)
     same_end(A, B);
 }
 
-static void every_result_without_a_checkpoint_is_kept(void **state)
+TEST_CASE(every_result_without_a_checkpoint_is_kept)
 {
     static const char *const made[] = {"echo mine > " A "/metrics.jsonl",
                                        "mkdir " A "/replay && touch " A "/replay/x",
@@ -120,7 +120,7 @@ static void every_result_without_a_checkpoint_is_kept(void **state)
     }
 }
 
-static void a_run_killed_before_its_first_checkpoint_begins_again(void **state)
+TEST_CASE(a_run_killed_before_its_first_checkpoint_begins_again)
 {
     wk_run_config config = short_run();
     for (int i = 0; i < 2; i++) {
@@ -138,7 +138,7 @@ static void a_run_killed_before_its_first_checkpoint_begins_again(void **state)
     same_end(A, B);
 }
 
-static void what_links_lead_to_is_neither_deleted_nor_pruned(void **state)
+TEST_CASE(what_links_lead_to_is_neither_deleted_nor_pruned)
 {
     wk_run_config config = finished_run();
     make_outside();
@@ -151,7 +151,7 @@ static void what_links_lead_to_is_neither_deleted_nor_pruned(void **state)
                 "/checkpoints/step-000000000007");
 }
 
-static void a_checkpoint_with_files_of_others_is_not_deleted(void **state)
+TEST_CASE(a_checkpoint_with_files_of_others_is_not_deleted)
 {
     wk_run_config config = finished_run();
     run_command("mkdir " A "/checkpoints/unfinished-step-000000000009 && touch " A
@@ -167,7 +167,7 @@ static void a_checkpoint_with_files_of_others_is_not_deleted(void **state)
     assert_false(wk_path_exists(A "/checkpoints/step-000000000150"));
 }
 
-static void names_that_only_look_like_checkpoints_do_not_count(void **state)
+TEST_CASE(names_that_only_look_like_checkpoints_do_not_count)
 {
     wk_run_config config = finished_run();
     run_command("cp -r " A "/checkpoints/step-000000000150 " A
@@ -196,7 +196,7 @@ static void link_outside(const char *name)
                 name, name, name, name);
 }
 
-static void what_a_run_writes_to_may_be_no_link(void **state)
+TEST_CASE(what_a_run_writes_to_may_be_no_link)
 {
     static const char *const names[] = {"metrics.jsonl", "replay", "checkpoints",
                                         "snapshots",     "lock",   "replay/replay-00000000.log"};
@@ -211,7 +211,7 @@ static void what_a_run_writes_to_may_be_no_link(void **state)
     remove_tree(CALM);
 }
 
-static void an_event_file_may_be_no_link(void **state)
+TEST_CASE(an_event_file_may_be_no_link)
 {
     wk_run_config config = short_run();
     config.log_tensorboard = true;
@@ -223,7 +223,7 @@ static void an_event_file_may_be_no_link(void **state)
     run_command("diff -r " OUTSIDE " " B);
 }
 
-static void the_directory_of_a_run_may_be_a_link(void **state)
+TEST_CASE(the_directory_of_a_run_may_be_a_link)
 {
     wk_run_config config = short_run();
     run_command("mkdir " OUTSIDE " && ln -s " OUTSIDE " " A);
@@ -274,7 +274,7 @@ static void move_and_train(void)
     assert_ok(train(&config, A));
 }
 
-static void a_run_that_is_moved_goes_on_where_it_is(void **state)
+TEST_CASE(a_run_that_is_moved_goes_on_where_it_is)
 {
     wk_run_config config = short_run(), other = config;
     snprintf(config.tasks, sizeof config.tasks, "east");
@@ -299,7 +299,7 @@ static void take_lock_away_and_train(void)
     keep_copy();
 }
 
-static void a_run_whose_lock_was_taken_away_stops_before_it_writes(void **state)
+TEST_CASE(a_run_whose_lock_was_taken_away_stops_before_it_writes)
 {
     wk_run_config config = short_run();
     assert_refused(train_disturbed(&config, take_lock_away_and_train, NULL), WK_E_IO,
@@ -316,7 +316,7 @@ static void delete_run(void)
 }
 
 // On a terminal the message would else stand behind the status line.
-static void a_run_whose_directory_was_deleted_stops_and_ends_its_status_line(void **state)
+TEST_CASE(a_run_whose_directory_was_deleted_stops_and_ends_its_status_line)
 {
     wk_run_config config = short_run();
     wk_status_line line;
@@ -333,7 +333,7 @@ static void a_run_whose_directory_was_deleted_stops_and_ends_its_status_line(voi
     fclose(terminal);
 }
 
-static void errors_of_the_lock_say_what_they_are(void **state)
+TEST_CASE(errors_of_the_lock_say_what_they_are)
 {
     wk_run_config config = short_run();
     fault_arm(FAULT_LOCK, 0, ENOLCK);
@@ -367,7 +367,7 @@ static void move_away(void)
     run_command("mkdir -p " A ADAPTED);
 }
 
-static void an_adaptation_that_is_moved_goes_on_where_it_is(void **state)
+TEST_CASE(an_adaptation_that_is_moved_goes_on_where_it_is)
 {
     finished_run();
     run_command("cp -a " A " " CALM);
@@ -385,7 +385,7 @@ static void take_adapt_lock_away(void)
     keep_copy();
 }
 
-static void an_adaptation_whose_lock_was_taken_away_stops_before_it_writes(void **state)
+TEST_CASE(an_adaptation_whose_lock_was_taken_away_stops_before_it_writes)
 {
     finished_run();
     wk_adapt_config config = one_task(A);
@@ -393,7 +393,7 @@ static void an_adaptation_whose_lock_was_taken_away_stops_before_it_writes(void 
     expect_copy();
 }
 
-static void a_restart_that_cannot_begin_leaves_the_policies(void **state)
+TEST_CASE(a_restart_that_cannot_begin_leaves_the_policies)
 {
     finished_run();
     wk_adapt_config config = one_task(A);
@@ -414,7 +414,7 @@ static void a_restart_that_cannot_begin_leaves_the_policies(void **state)
     expect_copy();
 }
 
-static void metrics_of_others_are_not_emptied_by_an_adaptation(void **state)
+TEST_CASE(metrics_of_others_are_not_emptied_by_an_adaptation)
 {
     finished_run();
     run_command("mkdir -p " A ADAPTED " && echo mine > " A ADAPTED "/metrics.jsonl");
@@ -425,7 +425,7 @@ static void metrics_of_others_are_not_emptied_by_an_adaptation(void **state)
 }
 
 // Neither the folder of all of them nor that of one: what is behind it is another's.
-static void the_folder_of_an_adaptation_or_a_fine_tuning_may_be_no_link(void **state)
+TEST_CASE(the_folder_of_an_adaptation_or_a_fine_tuning_may_be_no_link)
 {
     static const char *const links[] = {ADAPTED ".other", "/finetune/step-000000000150-east",
                                         "/finetune", "/adapt"};
@@ -451,7 +451,7 @@ static void the_folder_of_an_adaptation_or_a_fine_tuning_may_be_no_link(void **s
     }
 }
 
-static void the_newest_of_many_snapshots_is_found(void **state)
+TEST_CASE(the_newest_of_many_snapshots_is_found)
 {
     uint64_t step = 0;
     run_command(
@@ -469,28 +469,5 @@ static void the_newest_of_many_snapshots_is_found(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
-    const struct CMUnitTest tests[] = {
-        TEST(a_listing_that_fails_is_an_error_and_changes_nothing),
-        TEST(checkpoints_moved_aside_are_missed),
-        TEST(every_result_without_a_checkpoint_is_kept),
-        TEST(a_run_killed_before_its_first_checkpoint_begins_again),
-        TEST(what_links_lead_to_is_neither_deleted_nor_pruned),
-        TEST(a_checkpoint_with_files_of_others_is_not_deleted),
-        TEST(names_that_only_look_like_checkpoints_do_not_count),
-        TEST(what_a_run_writes_to_may_be_no_link),
-        TEST(an_event_file_may_be_no_link),
-        TEST(the_directory_of_a_run_may_be_a_link),
-        TEST(a_run_that_is_moved_goes_on_where_it_is),
-        TEST(a_run_whose_lock_was_taken_away_stops_before_it_writes),
-        TEST(a_run_whose_directory_was_deleted_stops_and_ends_its_status_line),
-        TEST(errors_of_the_lock_say_what_they_are),
-        TEST(an_adaptation_that_is_moved_goes_on_where_it_is),
-        TEST(an_adaptation_whose_lock_was_taken_away_stops_before_it_writes),
-        TEST(a_restart_that_cannot_begin_leaves_the_policies),
-        TEST(metrics_of_others_are_not_emptied_by_an_adaptation),
-        TEST(the_folder_of_an_adaptation_or_a_fine_tuning_may_be_no_link),
-        TEST(the_newest_of_many_snapshots_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_each_test(clean, clean);
 }

@@ -88,7 +88,7 @@ static void assert_learns(const wk_run_config *config, const wk_run_plugins *cod
 
 // Boats that lie at the buoy from the first step on would get 20; random actions get about 2. What
 // the seeds 1 to 3 reached on the machine that this was written on was 15.0 to 15.3.
-static void a_policy_that_acts_learns_its_task(void **state)
+TEST_CASE(a_policy_that_acts_learns_its_task)
 {
     wk_run_config c = small_run("toy", "west", "0.3");
     c.depth = 8, c.batch = 6, c.length = 8, c.policy_rate = 3e-4;
@@ -97,7 +97,7 @@ static void a_policy_that_acts_learns_its_task(void **state)
 
 // A walker through the gap of a wall to a corner. One that began in the corner and stayed would get
 // 40; random actions get about 15, and the seeds 1 to 3 reached 32 to 35.
-static void a_policy_learns_by_reinforce(void **state)
+TEST_CASE(a_policy_learns_by_reinforce)
 {
     wk_error err = {0};
     wk_run_plugins code = {0};
@@ -134,7 +134,7 @@ static double stand(const wk_domain *domain, wk_learner *learner)
 
 // One that stands from the first step on would get 1000; random actions get 137 from these starts,
 // and the seeds 0, 3 and 4 reached 165 to 272 (1 and 2, with 10,000 steps, lay between).
-static void a_walker_on_flat_ground_learns_to_get_up(void **state)
+TEST_CASE(a_walker_on_flat_ground_learns_to_get_up)
 {
     wk_error err = {0};
     const wk_iteration *done;
@@ -155,12 +155,4 @@ static void a_walker_on_flat_ground_learns_to_get_up(void **state)
     end(trainer);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_policy_that_acts_learns_its_task),
-        cmocka_unit_test(a_policy_learns_by_reinforce),
-        cmocka_unit_test(a_walker_on_flat_ground_learns_to_get_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -58,7 +58,7 @@ static wk_run_end train(const wk_run_plugins *code, const char *directory, stopp
     return end;
 }
 
-static void a_run_in_parts_ends_as_in_one(void **state)
+TEST_CASE(a_run_in_parts_ends_as_in_one)
 {
     for (int f = 0; f < FILES; f++) {
         clean(NULL);
@@ -76,7 +76,7 @@ static void a_run_in_parts_ends_as_in_one(void **state)
     }
 }
 
-static void members_of_a_population_end_as_alone(void **state)
+TEST_CASE(members_of_a_population_end_as_alone)
 {
     wk_run_plugins code = load(files[0]);
     const wk_train_extras extras = {.code = &code};
@@ -101,7 +101,7 @@ static void members_of_a_population_end_as_alone(void **state)
 }
 
 // What is predicted of an episode that ended is what the domain shows.
-static void a_curriculum_by_prediction_errors_measures_them(void **state)
+TEST_CASE(a_curriculum_by_prediction_errors_measures_them)
 {
     for (int f = 0; f < FILES; f++) {
         clean(NULL);
@@ -122,7 +122,7 @@ static void a_curriculum_by_prediction_errors_measures_them(void **state)
 }
 
 // Adaptation needs no environments, and so no code.
-static void policies_are_adapted_and_fine_tuned(void **state)
+TEST_CASE(policies_are_adapted_and_fine_tuned)
 {
     for (int f = 0; f < FILES; f++) {
         clean(NULL);
@@ -147,7 +147,7 @@ static void policies_are_adapted_and_fine_tuned(void **state)
 }
 
 // A run is of its observations: another build of the plug-in is not taken for it.
-static void another_observation_is_another_domain(void **state)
+TEST_CASE(another_observation_is_another_domain)
 {
     wk_run_plugins code = load(files[0]);
     stopper never = {.checkpoints = INT_MAX};
@@ -161,15 +161,4 @@ static void another_observation_is_another_domain(void **state)
     wk_saved_run_close(&run);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_run_in_parts_ends_as_in_one, clean, clean),
-        cmocka_unit_test_setup_teardown(members_of_a_population_end_as_alone, clean, clean),
-        cmocka_unit_test_setup_teardown(a_curriculum_by_prediction_errors_measures_them, clean,
-                                        clean),
-        cmocka_unit_test_setup_teardown(policies_are_adapted_and_fine_tuned, clean, clean),
-        cmocka_unit_test_setup_teardown(another_observation_is_another_domain, clean, clean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(clean, clean)

@@ -81,7 +81,7 @@ static void train_together(void)
     }
 }
 
-static void each_run_ends_as_it_would_alone(void **state)
+TEST_CASE(each_run_ends_as_it_would_alone)
 {
     train_alone();
     for (mode = -1; mode <= ASYNC_EAGER; mode++) {
@@ -94,7 +94,7 @@ static void each_run_ends_as_it_would_alone(void **state)
 }
 
 // In turn together and in parts, so that they resume at different steps.
-static void stopped_and_resumed_together_or_alone_they_end_the_same(void **state)
+TEST_CASE(stopped_and_resumed_together_or_alone_they_end_the_same)
 {
     wk_train_member members[RUNS];
     train_alone();
@@ -131,7 +131,7 @@ static void steal_lock(void *context, wk_log_level level, const char *message)
     t->failures++;
 }
 
-static void a_run_that_fails_leaves_the_others_as_they_are(void **state)
+TEST_CASE(a_run_that_fails_leaves_the_others_as_they_are)
 {
     thief t = {0};
     wk_train_member members[RUNS];
@@ -151,7 +151,7 @@ static void a_run_that_fails_leaves_the_others_as_they_are(void **state)
     same_end(alone[1], together[1]);
 }
 
-static void a_run_that_cannot_begin_is_named_and_none_begins(void **state)
+TEST_CASE(a_run_that_cannot_begin_is_named_and_none_begins)
 {
     wk_run_control control = {0};
     wk_train_member members[RUNS];
@@ -171,7 +171,7 @@ static void a_run_that_cannot_begin_is_named_and_none_begins(void **state)
     assert_int_not_equal(access("pop-0.tmp", F_OK), 0);
 }
 
-static void runs_that_are_finished_are_left_as_they_are(void **state)
+TEST_CASE(runs_that_are_finished_are_left_as_they_are)
 {
     train_together();
     uint64_t before = newest_step(together[0]);
@@ -179,16 +179,4 @@ static void runs_that_are_finished_are_left_as_they_are(void **state)
     assert_int_equal(newest_step(together[0]), before);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_run_ends_as_it_would_alone),
-        TEST(stopped_and_resumed_together_or_alone_they_end_the_same),
-        TEST(a_run_that_fails_leaves_the_others_as_they_are),
-        TEST(a_run_that_cannot_begin_is_named_and_none_begins),
-        TEST(runs_that_are_finished_are_left_as_they_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(clean, clean)

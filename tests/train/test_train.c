@@ -23,7 +23,7 @@ static wk_status training(const void *config, const wk_run_control *control, wk_
     return wk_train(config, B, NULL, control, end, why);
 }
 
-static void the_same_seed_twice_gives_the_same_bytes_and_another_seed_others(void **state)
+TEST_CASE(the_same_seed_twice_gives_the_same_bytes_and_another_seed_others)
 {
     wk_run_config config = quiet_run();
     run_to_end(&config, A);
@@ -39,7 +39,7 @@ static void the_same_seed_twice_gives_the_same_bytes_and_another_seed_others(voi
     other_file(A, B, "metrics.jsonl");
 }
 
-static void logs_and_pictures_do_not_change_a_run(void **state)
+TEST_CASE(logs_and_pictures_do_not_change_a_run)
 {
     wk_run_config config = tiny_run();
     run_to_end(&config, A);
@@ -57,7 +57,7 @@ static bool events_hold(const char *directory, const char *text)
     return system(command) == 0;
 }
 
-static void the_logs_hold_heat_maps_and_a_clip_of_predictions(void **state)
+TEST_CASE(the_logs_hold_heat_maps_and_a_clip_of_predictions)
 {
     wk_run_config config = tiny_run();
     config.steps = 200;
@@ -75,7 +75,7 @@ static void the_logs_hold_heat_maps_and_a_clip_of_predictions(void **state)
     assert_false(events_hold(B, "train_openl_image"));
 }
 
-static void a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(void **state)
+TEST_CASE(a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes)
 {
     wk_run_config config = quiet_run();
     run_to_end(&config, A);
@@ -83,7 +83,7 @@ static void a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(void **
     same_end(A, B);
 }
 
-static void a_run_out_of_time_is_saved_and_continues(void **state)
+TEST_CASE(a_run_out_of_time_is_saved_and_continues)
 {
     wk_run_config config = quiet_run();
     config.minutes = 1e-7;
@@ -98,7 +98,7 @@ static void a_run_out_of_time_is_saved_and_continues(void **state)
     same_end(A, B);
 }
 
-static void a_finished_run_can_be_made_longer(void **state)
+TEST_CASE(a_finished_run_can_be_made_longer)
 {
     wk_run_config config = quiet_run();
     config.steps = 200;
@@ -109,7 +109,7 @@ static void a_finished_run_can_be_made_longer(void **state)
     same_end(A, B);
 }
 
-static void a_finished_run_that_is_started_again_changes_nothing(void **state)
+TEST_CASE(a_finished_run_that_is_started_again_changes_nothing)
 {
     wk_run_config config = tiny_run();
     config.steps = 150;
@@ -121,7 +121,7 @@ static void a_finished_run_that_is_started_again_changes_nothing(void **state)
     run_command("diff -r " A " " B);
 }
 
-static void temporary_files_of_killed_processes_are_swept(void **state)
+TEST_CASE(temporary_files_of_killed_processes_are_swept)
 {
     wk_run_config config = quiet_run();
     config.steps = 150;
@@ -136,7 +136,7 @@ static void temporary_files_of_killed_processes_are_swept(void **state)
                 "snapshots/step-15.safetensors.tmp.1.1 >/dev/null");
 }
 
-static void two_processes_cannot_train_in_one_directory(void **state)
+TEST_CASE(two_processes_cannot_train_in_one_directory)
 {
     wk_run_config config = quiet_run();
     assert_ok(wk_dir_create(A, &err));
@@ -150,7 +150,7 @@ static void two_processes_cannot_train_in_one_directory(void **state)
     run_to_end(&config, A);
 }
 
-static void a_directory_with_another_run_is_refused_naming_the_key(void **state)
+TEST_CASE(a_directory_with_another_run_is_refused_naming_the_key)
 {
     wk_run_config config = quiet_run();
     config.steps = 60;
@@ -165,7 +165,7 @@ static void a_directory_with_another_run_is_refused_naming_the_key(void **state)
     run_to_end(&config, A);
 }
 
-static void keep_says_how_many_checkpoints_stay(void **state)
+TEST_CASE(keep_says_how_many_checkpoints_stay)
 {
     wk_run_config config = quiet_run();
     config.checkpoint_keep = 3;
@@ -179,22 +179,4 @@ static void keep_says_how_many_checkpoints_stay(void **state)
     wk_array_free(&steps);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_same_seed_twice_gives_the_same_bytes_and_another_seed_others),
-        TEST(logs_and_pictures_do_not_change_a_run),
-        TEST(the_logs_hold_heat_maps_and_a_clip_of_predictions),
-        TEST(a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes),
-        TEST(a_run_out_of_time_is_saved_and_continues),
-        TEST(a_finished_run_can_be_made_longer),
-        TEST(a_finished_run_that_is_started_again_changes_nothing),
-        TEST(temporary_files_of_killed_processes_are_swept),
-        TEST(two_processes_cannot_train_in_one_directory),
-        TEST(a_directory_with_another_run_is_refused_naming_the_key),
-        TEST(keep_says_how_many_checkpoints_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_EACH(clean, clean)

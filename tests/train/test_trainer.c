@@ -104,7 +104,7 @@ static picture interrupted(const wk_run_config *config, int stop, int iterations
     return out;
 }
 
-static void a_run_that_is_saved_and_resumed_ends_in_the_same_bytes(void **state)
+TEST_CASE(a_run_that_is_saved_and_resumed_ends_in_the_same_bytes)
 {
     // Updates in every second iteration and, on batches staged before, in every one.
     for (int every = 6; every >= 3; every -= 3) {
@@ -120,7 +120,7 @@ static void a_run_that_is_saved_and_resumed_ends_in_the_same_bytes(void **state)
     }
 }
 
-static void every_curriculum_and_both_policies_run_and_resume_exactly(void **state)
+TEST_CASE(every_curriculum_and_both_policies_run_and_resume_exactly)
 {
     for (size_t r = 0; r < wk_curriculum_rule_count(); r++) {
         wk_run_config config = tiny_run();
@@ -135,7 +135,7 @@ static void every_curriculum_and_both_policies_run_and_resume_exactly(void **sta
 
 // θ between those of the grid, chosen by a regression of the error; the same for any number of
 // threads, and after resuming.
-static void a_continuous_space_is_exact_too(void **state)
+TEST_CASE(a_continuous_space_is_exact_too)
 {
     static const char *const rules[] = {"waker-m", "waker-r"};
     for (int r = 0; r < 2; r++) {
@@ -156,7 +156,7 @@ static void a_continuous_space_is_exact_too(void **state)
 
 // Six parameters: after a round of episodes the error is known all over the space, and the next
 // ones are chosen by it.
-static void a_run_chooses_among_six_parameters(void **state)
+TEST_CASE(a_run_chooses_among_six_parameters)
 {
     wk_run_config config = tiny_run();
     snprintf(config.domain, sizeof config.domain, "terrain-body");
@@ -207,13 +207,13 @@ static void assert_curated(int64_t prefill)
     close_and_remove(t);
 }
 
-static void a_curated_rule_learns_from_what_it_chose(void **state)
+TEST_CASE(a_curated_rule_learns_from_what_it_chose)
 {
     assert_curated(60);
     assert_curated(0);
 }
 
-static void task_policies_alongside_do_not_change_the_curriculum(void **state)
+TEST_CASE(task_policies_alongside_do_not_change_the_curriculum)
 {
     wk_run_config config = tiny_run();
     picture without = uninterrupted(&config, 80);
@@ -228,7 +228,7 @@ static void task_policies_alongside_do_not_change_the_curriculum(void **state)
     remove_tree("trainer.none");
 }
 
-static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
+TEST_CASE(a_damaged_checkpoint_gives_way_to_the_one_before)
 {
     wk_run_config config = tiny_run();
     char newest[80];
@@ -277,7 +277,7 @@ static bool has_file(const char *format, uint64_t step)
     return wk_path_exists(name);
 }
 
-static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one(void **state)
+TEST_CASE(a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one)
 {
     wk_run_config config = tiny_run();
     picture whole = uninterrupted(&config, 125);
@@ -309,7 +309,7 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
     remove_tree(RUN);
 }
 
-static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_alone(void **state)
+TEST_CASE(a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_alone)
 {
     wk_run_config config = tiny_run();
     wk_checkpoint_summary at[2];
@@ -328,7 +328,7 @@ static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_al
     close_and_remove(t);
 }
 
-static void prefill_takes_random_actions_and_no_updates(void **state)
+TEST_CASE(prefill_takes_random_actions_and_no_updates)
 {
     wk_run_config config = tiny_run();
     config.prefill = 100000;
@@ -349,19 +349,4 @@ static void prefill_takes_random_actions_and_no_updates(void **state)
     close_and_remove(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_that_is_saved_and_resumed_ends_in_the_same_bytes),
-        cmocka_unit_test(every_curriculum_and_both_policies_run_and_resume_exactly),
-        cmocka_unit_test(a_continuous_space_is_exact_too),
-        cmocka_unit_test(a_run_chooses_among_six_parameters),
-        cmocka_unit_test(a_curated_rule_learns_from_what_it_chose),
-        cmocka_unit_test(task_policies_alongside_do_not_change_the_curriculum),
-        cmocka_unit_test(a_damaged_checkpoint_gives_way_to_the_one_before),
-        cmocka_unit_test(a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one),
-        cmocka_unit_test(a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_alone),
-        cmocka_unit_test(prefill_takes_random_actions_and_no_updates),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)
