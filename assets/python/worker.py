@@ -1,6 +1,6 @@
 """The process behind one environment that Python code makes: it builds the environment and answers
 resets and steps of its parent. The program starts it as text of its own, so it needs numpy and
-nothing of the package. docs/python-environments.md says what an environment declares.
+nothing of the package. docs/plugins.md says what an environment declares.
 
     python -c ... locate MODULE:FUNCTION     where the file of the function is
     python -c ... describe FILE.py:FUNCTION  the domain as JSON

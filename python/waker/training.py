@@ -106,7 +106,7 @@ def train(env: str | Domain | Callable[[], Any] | None = None, logdir: c.StrPath
     is there, and train(logdir="runs/a") does so with the run's own settings.
 
     env       what to train in: a built-in domain ("clean-up"), an environment of Gymnasium
-              ("CartPole-v1"), or a class or function that makes one (docs/python-environments.md).
+              ("CartPole-v1"), or a class or function that makes one (docs/plugins.md).
               Each is made in a process of its own. What is defined in a notebook, or a lambda, is
               sent there by cloudpickle; what a script defines is imported from its file, so that
               the script's train() belongs below `if __name__ == "__main__":`

@@ -235,7 +235,7 @@ const wk_command wk_command_train = {
         "the iteration, saves and exits with code 75; run the same command to resume. A second\n"
         "SIGINT quits at once.\n\n"
         "--python trains in Gymnasium environments that your function creates, each in a\n"
-        "process of its own (docs/python-environments.md).\n\n"
+        "process of its own (docs/plugins.md).\n\n"
         "--each trains a population: its runs share one device and give the same results as\n"
         "alone. Each has a directory of its own, such as DIR/waker-m-seed0, that every command\n"
         "accepts. If a run fails, the others continue, and the exit code is that of the first\n"

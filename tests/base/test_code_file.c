@@ -73,6 +73,7 @@ static const struct {
                {WAKER_SOURCE_DIR "/assets/paper", ".csv"},
                {WAKER_SOURCE_DIR "/assets/python", ".py"},
                {WAKER_SOURCE_DIR "/assets/sets", ".set"},
+               {WAKER_SOURCE_DIR "/assets/sweep", ".sh"},
                {WAKER_SOURCE_DIR "/configs", ".yaml"}};
 enum { SOURCES = sizeof sources / sizeof *sources };
 
