@@ -256,7 +256,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const run_values *v = values;
     wk_cli_sweep sweep = {0};
-    static runner r;
+    static runner r; // too large for the stack
+    memset(&r, 0, sizeof r);
     r.cli = cli;
     r.plan = &sweep.plan;
     bool report = cli->words.count == 2 && strcmp(cli->words.items[1], WK_SWEEP_REPORT) == 0;
