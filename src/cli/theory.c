@@ -584,7 +584,8 @@ static wk_status show(wk_cli *cli, const theory_values *v, const results *r, wk_
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const theory_values *v = values;
-    static results r;
+    static results r; // too large for the stack
+    memset(&r, 0, sizeof r);
     wk_pool *pool;
     r.seed = v->seed.value;
     r.checked = strcmp(v->part, "curricula") != 0;
