@@ -1,9 +1,8 @@
 #include "base/text.h"
-#include <locale.h>
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
