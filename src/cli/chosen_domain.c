@@ -71,7 +71,9 @@ static wk_status parse_params(const wk_domain *domain, const char *params, doubl
         if (!at[length]) break;
         at += length + 1;
     }
-    return wk_domain_check_params(domain, theta, count + 1, err);
+    wk_status status = wk_domain_check_params(domain, theta, count + 1, err);
+    if (status != WK_OK) wk_fail_context(err, "--params");
+    return status;
 }
 
 static wk_status parse_case(const wk_domain *domain, const char *text, double *theta, wk_error *err)

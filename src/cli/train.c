@@ -195,13 +195,16 @@ static wk_status train_all(wk_cli *cli, population *p, wk_error *err)
 
 static wk_status train_population(wk_cli *cli, const train_values *values, wk_error *err)
 {
-    static population p = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    static population p; // too large for the stack
+    memset(&p, 0, sizeof p);
     p.given = values;
     p.to = wk_cli_log(cli);
+    pthread_mutex_init(&p.lock, NULL);
     wk_status status = train_all(cli, &p, err);
     for (int i = 0; i < WK_POPULATION_MAX; i++)
         wk_run_plugins_close(&p.code[i]);
     wk_text_free(&p.seen);
+    pthread_mutex_destroy(&p.lock);
     wk_each_destroy(p.each);
     return status;
 }

@@ -453,7 +453,9 @@ wk_status wk_sweep_grid_add(wk_sweep_grid *grid, const char *text, wk_error *err
     char *name = keep(grid, text), *values = strchr(name, '=');
     int found = 0;
     wk_status status = WK_OK;
-    if (!values)
+    if (grid->failed)
+        status = no_memory(err);
+    else if (!values)
         status = wk_fail(err, WK_E_INPUT, "write AXIS=VALUE,VALUE or AXIS=5..9");
     else {
         *values++ = 0;

@@ -130,7 +130,9 @@ static void add_options(const char *lines, bool report, wk_text *out)
     static const char *const arrays_only[] = {
         "#SBATCH --mem=",    "#SBATCH --gres=", "#SBATCH --cpus-per-task=",
         "#SBATCH --signal=", PARALLEL,          RESTARTED};
-    bool mail = strstr(lines, "#SBATCH --mail-user=");
+    // First: an option of --sbatch that says it too comes later, and the last one counts.
+    if (strstr(lines, "#SBATCH --mail-user="))
+        wk_text_printf(out, "#SBATCH --mail-type=%s\n", report ? "END,FAIL" : "FAIL");
     for (size_t length; *lines; lines += length) {
         bool left_out = false;
         length = strcspn(lines, "\n") + 1;
@@ -138,7 +140,6 @@ static void add_options(const char *lines, bool report, wk_text *out)
             left_out |= begins(lines, arrays_only[i]);
         if (!left_out) wk_text_append(out, lines, length);
     }
-    if (mail) wk_text_printf(out, "#SBATCH --mail-type=%s\n", report ? "END,FAIL" : "FAIL");
 }
 
 // The folder DIRECTORY/sweep/slurm, and the queue.
@@ -291,6 +292,7 @@ static wk_status submit(const slurm *s, int number, const char *kind, const wk_t
                         const char *body, uint64_t *job, wk_error *err)
 {
     bool report = *kind;
+    int restarts = number_of(wk_text_get(&s->options), RESTARTED);
     char name[48], path[WK_PATH_MAX], digits[32];
     wk_text script = {0}, said = {0};
     wk_text_puts(&script, "#!/bin/bash\n# Written by 'waker sweep'.\n");
@@ -308,7 +310,7 @@ static wk_status submit(const slurm *s, int number, const char *kind, const wk_t
     wk_text_puts(&script, "\n");
     if (!report)
         wk_text_printf(&script, "number=%d attempts_max=%d restarts_max=%d\n", number, s->attempts,
-                       number_of(wk_text_get(&s->options), RESTARTED));
+                       restarts > 0 ? restarts : RESTARTS);
     wk_text_puts(&script, body);
     script.failed |= lines->failed;
 
@@ -399,14 +401,15 @@ static wk_status find_newest(const slurm *s, int *out, wk_error *err)
 static wk_status choose_options(slurm *s, const wk_sweep_launch_options *given, wk_error *err)
 {
     const wk_slurm_options *o = given->slurm, defaults = {.gpus = 1};
-    char *kept = NULL;
+    char *text = NULL;
     s->attempts = given->attempts > 0 ? given->attempts : WK_SWEEP_ATTEMPTS;
-    if (!o) WK_TRY(read_file(s, "options", &kept, err));
+    if (!o) WK_TRY(read_file(s, "options", &text, err));
+    bool kept = text != NULL;
     if (kept)
-        wk_text_puts(&s->options, kept);
+        wk_text_puts(&s->options, text);
     else
         wk_slurm_options_print(o ? o : &defaults, &s->options);
-    free(kept);
+    free(text);
     if (s->options.length > 0 && s->options.chars[s->options.length - 1] != '\n')
         wk_text_puts(&s->options, "\n");
     if (s->options.failed) return wk_fail(err, WK_E_MEMORY, "no memory for the options");
@@ -417,7 +420,10 @@ static wk_status choose_options(slurm *s, const wk_sweep_launch_options *given, 
             return wk_fail(err, WK_E_INPUT, "--%s is empty or contains a blank", names[i]);
     }
     const char *lines = wk_text_get(&s->options);
-    WK_TRY(wk_slurm_options_check(lines, err));
+    wk_status status = wk_slurm_options_check(lines, err);
+    if (status != WK_OK && kept)
+        wk_fail_context(err, "sweep/slurm/options, which options given again replace");
+    WK_TRY(status);
     return o ? wk_file_write_in(s->dir, "options", lines, s->options.length, err) : WK_OK;
 }
 

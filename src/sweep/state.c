@@ -67,13 +67,15 @@ static wk_status read_mark(const wk_sweep_plan *plan, const wk_dir *run, int tas
 wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind follow,
                                wk_error *err)
 {
-    char path[WK_PATH_MAX];
-    wk_dir *folder;
+    wk_dir *run, *folder;
     wk_text text = {0};
-    WK_TRY(wk_path_print(path, err, "%s/%s", plan->tasks.items[task].name, marks[follow].folder));
-    WK_TRY(wk_dir_open_below(plan->directory, path, true, &folder, err));
+    // A run that was moved away is not begun anew by its mark.
+    WK_TRY(wk_dir_open_below(plan->directory, plan->tasks.items[task].name, false, &run, err));
+    wk_status status = wk_dir_make(run, marks[follow].folder, &folder, err);
+    wk_dir_close(run);
+    WK_TRY(status);
     print_mark(plan, task, follow, &text);
-    wk_status status = wk_file_write_text(folder, marks[follow].name, &text, err);
+    status = wk_file_write_text(folder, marks[follow].name, &text, err);
     wk_dir_close(folder);
     return status;
 }

@@ -194,7 +194,9 @@ TEST_CASE(wrong_worlds_are_refused)
 TEST_CASE(wrong_parameters_are_refused)
 {
 #define WALKER "render --domain terrain-walker --out a.png "
-    program_refuses(WALKER "--params 0.5", "has 2 numbers (amplitude, length), not 1");
+    program_refuses(
+        WALKER "--params 0.5",
+        "--params: a θ of domain 'terrain-walker' has 2 numbers (amplitude, length), not 1");
     program_refuses(WALKER "--params 1,1,1,1,1,1,1,1,1,1,1",
                     "has 2 numbers (amplitude, length), not 11");
     program_refuses(WALKER "--params 7,1", "amplitude");

@@ -119,7 +119,7 @@ TEST_CASE(measured_numbers_are_left_out_of_the_lines_unless_asked_for)
     }
 }
 
-TEST_CASE(thousands_of_names_are_kept_apart)
+TEST_CASE(a_thousand_names_are_kept_apart)
 {
     enum { NAMES = 1000 };
     for (int round = 0; round < 2; round++)

@@ -158,7 +158,21 @@ static void options_that_would_be_lines_of_a_script_are_refused(void **state)
           ">runs/sweep/slurm/options");
     program_expect_error(program_run("sweep --logdir runs --launch slurm --rate 9"), 2,
                          "the sweep itself sets the files");
+    shell("printf 'partition gpu\\n' >runs/sweep/slurm/options");
+    program_expect_error(program_run("sweep --logdir runs --launch slurm --rate 9"), 2,
+                         "sweep/slurm/options, which options given again replace: 'partition gpu'");
     shell("! ls script.* 2>/dev/null");
+}
+
+static void what_sbatch_options_say_comes_last(void **state)
+{
+    submit("--mail me@example.org --sbatch=--mail-type=ALL");
+    shell("grep -h mail-type script.1.sbatch | tail -1 | grep -q ALL");
+    shell("grep -h mail-type script.2-report.sbatch | tail -1 | grep -q ALL");
+    // A file that was edited by hand may leave out the restarts.
+    shell("sed -i /restarts/d runs/sweep/slurm/options");
+    program_expect_success(program_run("sweep --logdir runs --launch slurm --rate 9"));
+    expect_in("script.3.sbatch", "restarts_max=100");
 }
 
 // What the script does when its run ends. `attempt` is what attempt.json says then.
@@ -298,6 +312,7 @@ int main(void)
         TEST(a_shape_is_an_array_and_options_pass_through),
         TEST(nothing_is_submitted_twice),
         TEST(options_that_would_be_lines_of_a_script_are_refused),
+        TEST(what_sbatch_options_say_comes_last),
         TEST(a_script_requeues_its_own_task_and_no_other_when_that_helps),
         TEST(cancel_empties_the_queue_and_nothing_is_requeued),
         TEST(the_last_job_says_what_is_not_done),
