@@ -63,6 +63,13 @@ def test_what_to_train_and_where_must_be_said(tmp_path):
         waker.train("toy", "")
 
 
+def test_names_and_files_may_be_of_any_iterable(tmp_path, run):
+    for i, given in enumerate([{"configs": iter(["toy"])}, {"files": iter([run / "config.yaml"])}]):
+        settings = TINY if i == 0 else {"steps": TINY["steps"]}
+        assert waker.train(logdir=tmp_path / str(i), settings=settings, progress=False, **given) == "finished"
+        assert waker.Run(tmp_path / str(i)).config["rssm.deter"] == TINY["rssm.deter"]
+
+
 def test_warnings_speak_of_arguments(tmp_path):
     lines = []
     waker.train("toy", tmp_path / "run", ["waker-m", "dr"], **TINY, progress=False,
