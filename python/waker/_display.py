@@ -48,7 +48,7 @@ class Lines:
 
     def __init__(self) -> None:
         self.latest: Progress | None = None
-        self.shown: Progress | None = None
+        self.printed = ""
         self.time = time.monotonic()
 
     def show(self, now: Progress) -> None:
@@ -57,17 +57,19 @@ class Lines:
             self.print(now)
 
     def print(self, now: Progress) -> None:
-        self.time, self.shown = time.monotonic(), now
         words = [f"{min(now.steps, now.total)} of {now.total} steps"]
         for name, value in (("updates/s", now.updates_per_second), ("s left", now.seconds_left)):
             if math.isfinite(value):
                 words.append(f"{value:.3g} {name}")
         if math.isfinite(now.model_loss):
             words.append(f"model loss {now.model_loss:.4g}")
-        print("waker:", ", ".join(words), file=sys.stderr, flush=True)
+        line, before = ", ".join(words), self.printed
+        self.time, self.printed = time.monotonic(), line
+        if line != before:
+            print("waker:", line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        if self.latest is not None and self.latest is not self.shown:
+        if self.latest is not None:
             self.print(self.latest)
 
 
@@ -138,7 +140,7 @@ def display(progress: bool | Callable[[Progress], object]) -> Display:
         return Calls(progress)
     if not isinstance(progress, bool):
         raise TypeError(f"progress must be True, False or a function, not {progress!r:.80}")
-    if not progress or sys.stderr is None:
+    if not progress or sys.stderr is None or getattr(sys.stderr, "closed", False):
         return Nothing()
     watched = "ipykernel" in sys.modules or sys.stderr.isatty()
     for name, bar in (("tqdm", Tqdm), ("rich", Rich)):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import importlib
 import inspect
+import operator
 import os
 import re
 import sys
@@ -99,11 +100,19 @@ def _file_of(function: Any) -> str | None:
     """FILE.py:FUNCTION, where processes of their own can import it."""
     name = getattr(function, "__qualname__", "")
     try:
-        file = os.path.realpath(inspect.getsourcefile(function) or "")
+        # A decorator's functools.wraps leaves the name of what it wraps, which is in that one's file.
+        file = os.path.realpath(inspect.getsourcefile(inspect.unwrap(function)) or "")
     except (TypeError, OSError):  # of C, or of no file
         return None
     if not file.endswith(".py") or not os.path.exists(file) or "<" in name or not name:
         return None
+    module = sys.modules.get(getattr(function, "__module__", ""))
+    if module is not None:
+        try:  # a method of an object has the name of what its class calls so
+            if operator.attrgetter(name)(module) != function:
+                return None
+        except AttributeError:
+            return None
     return f"{file}:{name}"
 
 

@@ -146,6 +146,7 @@ def train(env: str | Domain | Callable[[], Any] | None = None, logdir: c.StrPath
         raise c.InputError("logdir must name a directory, not be empty")
     blocks = [configs] if isinstance(configs, str) else \
         [os.fsdecode(name) for name in c.texts(configs, "configs")]
+    files = [os.fsdecode(file) for file in c.texts(files, "files")]
     if message is not None and not callable(message):
         raise TypeError(f"message must be a function, not {message!r:.80}")
     shown = display(progress)
@@ -154,7 +155,7 @@ def train(env: str | Domain | Callable[[], Any] | None = None, logdir: c.StrPath
     if world.block is not None:
         blocks.insert(0, world.block)
     is_new = not os.path.exists(directory / "config.yaml")
-    if is_new and not blocks and like is None and not c.texts(files, "files"):
+    if is_new and not blocks and like is None and not files:
         raise c.InputError(
             f"there is no run in '{directory}' to resume; give env" if env is None else
             "configs must say how large the networks of a new run are: 'quick' for a first look, "

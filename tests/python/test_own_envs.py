@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import waker
 from conftest import TINY
+from waker import _make_env
 
 SHORT = {**TINY, "steps": 200}
 
@@ -133,6 +134,42 @@ def test_a_name_a_lambda_or_an_inner_function_makes_environments(tmp_path, monke
             assert waker.train(env, run, "toy", **SHORT) == "finished"
         waker.command("eval", run, "--policy", "random", "--cases", "dr", "--envs", 2, "--python", file,
                       "--quiet")
+
+
+# A decorator of another file, and a function that has the name of one of this file.
+OTHER = {"__name__": __name__}
+exec(compile("""
+import functools
+def renamed(function):
+    @functools.wraps(function)
+    def inner():
+        return function()
+    return inner
+""", os.__file__, "exec"), OTHER)
+exec(compile("def corridor():\n    pass", __file__, "exec"), OTHER)
+
+
+@OTHER["renamed"]
+def decorated():
+    return corridor()
+
+
+class Maker:
+    def of_an_object(self):
+        return corridor()
+
+    @staticmethod
+    def of_a_class():
+        return corridor()
+
+
+def test_what_a_file_has_under_its_name_is_imported_and_all_else_is_sent():
+    for env, name in [(corridor, "corridor"), (Corridor, "Corridor"), (decorated, "decorated"),
+                      (Maker.of_a_class, "Maker.of_a_class"), (Maker().of_an_object, None),
+                      (OTHER["corridor"], None), (functools.partial(corridor), None)]:
+        world = _make_env.world(env)
+        assert world.plugin == (name and f"{os.path.realpath(__file__)}:{name}")
+        assert (world.text is None) == (name is not None)
 
 
 # As in a notebook: no file has it.

@@ -63,6 +63,13 @@ def test_what_to_train_and_where_must_be_said(tmp_path):
         waker.train("toy", "")
 
 
+def test_names_and_files_may_be_of_any_iterable(tmp_path, run):
+    for i, given in enumerate([{"configs": iter(["toy"])}, {"files": iter([run / "config.yaml"])}]):
+        settings = TINY if i == 0 else {"steps": TINY["steps"]}
+        assert waker.train(logdir=tmp_path / str(i), settings=settings, progress=False, **given) == "finished"
+        assert waker.Run(tmp_path / str(i)).config["rssm.deter"] == TINY["rssm.deter"]
+
+
 def test_warnings_speak_of_arguments(tmp_path):
     lines = []
     waker.train("toy", tmp_path / "run", ["waker-m", "dr"], **TINY, progress=False,
@@ -117,9 +124,12 @@ def test_lines_are_shown_now_and_then(monkeypatch):
     for steps in range(10):
         shown.show(waker.Progress(steps=steps, total=8, **NUMBERS))
         time.sleep(0.02)
+    monkeypatch.setattr(_display, "SECONDS_BETWEEN_LINES", 0)
+    for _ in range(2):  # a run that is done says so again
+        shown.show(waker.Progress(steps=8, total=8, **NUMBERS))
     shown.close()
     lines = terminal.getvalue().splitlines()
-    assert 2 <= len(lines) < 8
+    assert 2 <= len(lines) < 8 and len(set(lines)) == len(lines)
     assert lines[-1] == "waker: 8 of 8 steps, 2 updates/s, 3 s left, model loss 1.5"
 
 
@@ -132,8 +142,9 @@ def test_what_cannot_be_shown_ends_nothing(monkeypatch):
     for steps in 1, 2:
         shown.show(waker.Progress(steps=steps, total=8, **NUMBERS))
     shown.close()
-    monkeypatch.setattr(sys, "stderr", None)
-    assert isinstance(_display.display(True), _display.Nothing)
+    for nowhere in None, closed:
+        monkeypatch.setattr(sys, "stderr", nowhere)
+        assert isinstance(_display.display(True), _display.Nothing)
 
 
 def test_a_run_is_followed_until_it_ends(tmp_path):
