@@ -7,6 +7,7 @@
 #include "cli/sweep.h"
 #include "run/settings.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -256,16 +257,17 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const run_values *v = values;
     wk_cli_sweep sweep = {0};
-    static runner r; // too large for the stack
-    memset(&r, 0, sizeof r);
-    r.cli = cli;
-    r.plan = &sweep.plan;
+    runner *r = calloc(1, sizeof *r);
+    if (!r) return wk_fail(err, WK_E_MEMORY, "no memory for the runs");
+    r->cli = cli;
+    r->plan = &sweep.plan;
     bool report = cli->words.count == 2 && strcmp(cli->words.items[1], WK_SWEEP_REPORT) == 0;
     wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);
     sweep.plan.plugin = v->plugin;
     sweep.plan.rule = v->rule;
-    if (status == WK_OK) status = wk_sweep_program(r.program, err);
-    if (status == WK_OK) status = report ? make_report(&r, err) : run_tasks(&r, err);
+    if (status == WK_OK) status = wk_sweep_program(r->program, err);
+    if (status == WK_OK) status = report ? make_report(r, err) : run_tasks(r, err);
+    free(r);
     wk_cli_sweep_close(&sweep);
     return status;
 }

@@ -58,17 +58,20 @@ static wk_status check_new(const wk_config_blocks *blocks, const wk_yaml *file, 
     return WK_OK;
 }
 
-// Whether the text is the config.yaml of a run, or like one: all its keys are keys of runs.
+// Whether the text is the config.yaml of a run, of whatever format, or like one: all its keys are
+// keys of runs.
 static bool is_run(const char *name, const char *bytes, size_t size)
 {
     wk_yaml file;
     if (wk_yaml_parse(name, bytes, size, false, &file, NULL) != WK_OK) return false;
-    bool all = file.values.count > 0;
-    for (size_t i = 0; i < file.values.count && all; i++)
-        all = wk_yaml_is_format(&file.values.items[i]) ||
-              wk_run_field_find(file.values.items[i].key, strlen(file.values.items[i].key)) >= 0;
+    bool has_format = false, all = file.values.count > 0;
+    for (size_t i = 0; i < file.values.count; i++) {
+        const char *key = file.values.items[i].key;
+        has_format |= wk_yaml_is_format(&file.values.items[i]);
+        all &= wk_run_field_find(key, strlen(key)) >= 0;
+    }
     wk_yaml_free(&file);
-    return all;
+    return has_format || all;
 }
 
 wk_status wk_config_blocks_add(wk_config_blocks *blocks, const char *name, const char *bytes,

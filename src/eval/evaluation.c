@@ -274,8 +274,7 @@ static wk_status evaluate_tasks(job *j, wk_eval_result *result, wk_error *err)
         j->played = end;
     }
 
-    // The files, then clips of their name.
-    // Weights of a frozen set's scores are known by their bytes.
+    // The files, then clips of their name. A frozen set's scores know the weights by their bytes.
     char sha256[WK_SHA256_CHARS] = "";
     const wk_benchmark_origin origin = {.program = asked->program,
                                         .set = &j->set,

@@ -347,6 +347,9 @@ wk_status wk_weights_resolve(const char *run, const wk_run_config *config,
         WK_TRY(choose_policy(run, alongside, query, &policy, err));
     }
     size_t length = strcspn(policy, ".");
+    if (policy[length] && name && strcmp(name, policy + length + 1) != 0)
+        return wk_fail(err, WK_E_INPUT, "--policy '%s' contradicts --name '%s': leave out one",
+                       policy, name);
     if (policy[length]) name = policy + length + 1;
     WK_TRY(wk_weights_check_name(name, err));
     int kind = 0;

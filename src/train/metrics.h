@@ -1,6 +1,6 @@
-// The metrics of a run, under dreamer's names (docs/training.md lists them): numbers, and stills and
-// clips for TensorBoard. What an image shows depends on the run's seed and step alone, so that a
-// resumed run logs the same ones.
+// The metrics of a run, under dreamer's names (docs/training.md lists them): numbers, and stills
+// and clips for TensorBoard. What an image shows depends on the run's seed and step alone, so that
+// a resumed run logs the same ones.
 //
 // Also the watch on episodes that nothing is learned from: those that diverge (the simulation broke
 // down, or a reward was no finite number) and those that end before a sequence is full. They are

@@ -554,9 +554,8 @@ static void close_all(population *p, bool begun)
         (void)rmdir(loop->path);
     }
     wk_trainer_destroy_population(p->trainers, p->count);
-    for (int i = 0; i < p->count; i++) {
+    for (int i = 0; i < p->count; i++)
         wk_long_run_close(&p->runs[i].loop);
-    }
     free(p->runs);
 }
 

@@ -8,8 +8,8 @@
 // Trainers of a population, runs of one domain, are stepped together: their environments are one
 // job of one pool. Those whose learners and policies are alike (wk_learner_config_is_alike) form a
 // subpopulation, whose learners are updated as one and whose policies act as one. On the CPU each
-// run comes to the same bytes as it would alone (docs/learner.md says what a GPU promises). One that
-// fails stops alone. A run by itself is a population of one.
+// run comes to the same bytes as it would alone (docs/learner.md says what a GPU promises). One
+// that fails stops alone. A run by itself is a population of one.
 #ifndef WK_TRAIN_TRAINER_H
 #define WK_TRAIN_TRAINER_H
 

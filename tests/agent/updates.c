@@ -28,7 +28,7 @@ typedef struct variant {
     int members, tasks, vector;
     bool no_image, discrete, ends, random;
     float saturation;
-    int kind, action, states, clip, epsilon, gradient, sample;
+    int kind, action, states, clip, epsilon, sample;
 } variant;
 
 static const variant variants[] = {
@@ -37,7 +37,6 @@ static const variant variants[] = {
     {.name = "image and vector", .vector = 5},
     {.name = "discount head", .ends = true, .tasks = 1},
     {.name = "discrete", .discrete = true, .tasks = 1},
-    {.name = "discrete, through the dynamics", .discrete = true, .gradient = WK_GRADIENT_DYNAMICS},
     {.name = "saturation", .saturation = 0.1f},
     {.name = "variance of arriving actions",
      .kind = WK_DISAGREEMENT_VARIANCE,
@@ -72,7 +71,7 @@ static wk_learner_config config_of(const variant *v, const char *sizes)
     c.exploration = v->random ? WK_EXPLORE_RANDOM : WK_EXPLORE_PLAN2EXPLORE;
     c.ensemble_kind = v->kind, c.ensemble_action = v->action, c.ensemble_states = v->states;
     c.ensemble_clip = c.reward_clip = v->clip, c.adam_epsilon = v->epsilon;
-    c.policy_gradient = v->gradient, c.sample_gradient = v->sample;
+    c.sample_gradient = v->sample;
     return c;
 }
 

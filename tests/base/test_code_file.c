@@ -69,12 +69,10 @@ TEST_CASE(words_are_quoted_for_the_shell)
 
 static const struct {
     const char *folder, *ending;
-} sources[] = {{WAKER_SOURCE_DIR "/assets/mjcf", ".xml"},
-               {WAKER_SOURCE_DIR "/assets/paper", ".csv"},
-               {WAKER_SOURCE_DIR "/assets/python", ".py"},
-               {WAKER_SOURCE_DIR "/assets/sets", ".set"},
-               {WAKER_SOURCE_DIR "/assets/sweep", ".sh"},
-               {WAKER_SOURCE_DIR "/configs", ".yaml"}};
+} sources[] = {
+    {WAKER_SOURCE_DIR "/assets/mjcf", ".xml"},  {WAKER_SOURCE_DIR "/assets/paper", ".csv"},
+    {WAKER_SOURCE_DIR "/assets/python", ".py"}, {WAKER_SOURCE_DIR "/assets/sets", ".set"},
+    {WAKER_SOURCE_DIR "/assets/sweep", ".sh"},  {WAKER_SOURCE_DIR "/configs", ".yaml"}};
 enum { SOURCES = sizeof sources / sizeof *sources };
 
 static bool ends_in(const char *name, const char *ending)

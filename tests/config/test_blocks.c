@@ -62,6 +62,17 @@ TEST_CASE(every_value_knows_its_origin)
     wk_config_blocks_destroy(blocks);
 }
 
+TEST_CASE(a_run_of_another_version_is_named_as_such_whatever_keys_it_has)
+{
+    static const char other[] = "format: 1\nseed: 0\nlost:\n  key: 1\n";
+    wk_error err = {0};
+    wk_config_blocks *blocks;
+    assert_ok(wk_config_blocks_create(&blocks, &err));
+    assert_refused(wk_config_blocks_add(blocks, "config.yaml", other, sizeof other - 1, &err),
+                   WK_E_INPUT, "config.yaml:1: unknown format 1;");
+    wk_config_blocks_destroy(blocks);
+}
+
 TEST_CASE(keys_may_be_nested_or_dotted)
 {
     wk_error err = {0};

@@ -94,6 +94,8 @@ TEST_CASE(a_query_gets_the_policy_that_it_names)
         {"finetuned", NULL, WK_STEP_LAST, "finetuned-300"},
         {"finetuned", NULL, 200, "finetuned-200"},
         {"random", NULL, WK_STEP_LAST, "random-200"},
+        {"adapted.fast", NULL, WK_STEP_LAST, "adapted.fast-200"},
+        {"adapted.fast", "fast", WK_STEP_LAST, "adapted.fast-200"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         wk_weights_query query = {
@@ -113,6 +115,9 @@ TEST_CASE(what_a_run_does_not_have_is_refused_with_what_it_has)
         {"alongside", NULL, WK_STEP_LAST, "was trained without tasks"},
         {"random", "fast", WK_STEP_LAST, "--policy random has no names"},
         {"adapted", "../fast", WK_STEP_LAST, "a name has 1 to"},
+        {"adapted.fast", "slow", WK_STEP_LAST, "contradicts --name 'slow'"},
+        {"random.fast", NULL, WK_STEP_LAST, "--policy random has no names"},
+        {"adapted.", NULL, WK_STEP_LAST, "a name has 1 to"},
         {"adapted", "slow", WK_STEP_LAST, "no adapted policies named 'slow'"},
         {"finetuned", NULL, 400, "for 'walk' at agent step 400; there are agent steps 100, 200"},
     };

@@ -1,8 +1,8 @@
 // The loop with known answers, small enough for every change: the policy of a task acts, and what
 // it collects trains the world model that it is trained in. A wrong row, action, reward or reset
 // anywhere between environment, replay, learner and acting keeps the return down. With continuous
-// actions and images; with discrete ones and a vector observation, by REINFORCE and by gradients
-// through the dynamics.
+// actions and images, by gradients through the dynamics; with discrete ones and a vector
+// observation, by REINFORCE.
 #include "eval/episodes.h"
 #include "run/code.h"
 #include "support/trainer.h"

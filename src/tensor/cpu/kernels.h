@@ -123,7 +123,7 @@ void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params 
                          float *dpre, float *dh, const wk_gru_grads *grads, void *workspace,
                          wk_pool *pool);
 
-// Moving data (copy.c)
+// Moving data (data.c)
 
 /// dst[r, :cols] = src[r, :cols], rows `src_row` and `dst_row` elements apart: one part of a
 /// concatenation, a slice, and the gradients of both.
@@ -133,7 +133,7 @@ void wk_cpu_copy_columns(size_t rows, size_t cols, const float *src, size_t src_
 /// y = x; also the refresh of a slow copy of parameters.
 void wk_cpu_copy(size_t n, const float *x, float *y, wk_pool *pool);
 
-// Elementwise (elementwise.c); in place allowed everywhere
+// Elementwise (data.c); in place allowed everywhere
 
 void wk_cpu_fill(size_t n, float value, float *y, wk_pool *pool);
 
@@ -185,7 +185,7 @@ void wk_cpu_broadcast_columns(size_t rows, size_t cols, float scale, const float
 /// How many of x are NaN or infinite.
 uint64_t wk_cpu_count_nonfinite(size_t n, const float *x, wk_pool *pool);
 
-// Randomness (random.c)
+// Randomness (data.c)
 
 /// Where an op's random words lie: element i reads word i % 4 of the Philox block `block + i / 4`
 /// of (key, substream). Every backend reads the same.
@@ -259,7 +259,7 @@ void wk_cpu_truncated_normal_entropy(size_t rows, size_t dims, const float *raw,
 void wk_cpu_truncated_normal_entropy_backward(size_t rows, size_t dims, const float *raw,
                                               const float *dy, float *draw, wk_pool *pool);
 
-// Losses, returns, disagreement (loss.c, returns.c, ensemble.c)
+// Losses, returns, disagreement (losses.c)
 
 /// y[s,r] = 0.5 sum over cols of (x - target)^2; target_stride 0 shares [rows, cols] over stacks.
 void wk_cpu_half_squared_error(size_t stacks, size_t rows, size_t cols, const float *x,
