@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import importlib
+import importlib.util
 import inspect
 import operator
 import os
@@ -161,8 +162,11 @@ class File:
         if self.before is not None:
             self._write(self.before)
             return
-        self.path.unlink(missing_ok=True)
-        try:
-            self.path.parent.rmdir()
-        except OSError:  # there are other things in it
-            pass
+        compiled = Path(importlib.util.cache_from_source(str(self.path)))  # by the process that imported it
+        for file in (self.path, compiled):
+            file.unlink(missing_ok=True)
+        for folder in (compiled.parent, self.path.parent):
+            try:
+                folder.rmdir()
+            except OSError:  # there are other things in it, or it is not there
+                pass

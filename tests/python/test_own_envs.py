@@ -94,7 +94,8 @@ def test_a_run_goes_on_by_naming_the_function(tmp_path):
     assert policy.domain.name == "corridor" and policy.domain.params[0].max == 9
 
 
-def test_what_makes_no_environments_leaves_nothing_behind(tmp_path):
+def test_what_makes_no_environments_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # nor what was compiled
     lock = threading.Lock()
     for env, reason in [(lambda: None, "returned a NoneType without 'reset'"),
                         (dict, "returned a dict without 'reset'"),
